@@ -1,0 +1,112 @@
+import type { AttemptEventType } from "./attempt-machine.js";
+import type { Attempt } from "./attempt.js";
+import type { PaymentEventType } from "./payment-machine.js";
+import type { Failure, NextAction, Payment } from "./payment.js";
+import type { Evidence, ProviderCall } from "./provider.js";
+
+/** Durations of a charge, in milliseconds, and the source of jitter. */
+export interface ChargePolicy {
+  /** From the accept: a charge not confirmed by then is fenced, never confirmed late. */
+  readonly retryBudgetMs: number;
+  /** From a call's first send: how long its provider key still guards a re-send. */
+  readonly keyLifetimeMs: number;
+  /** How long an outcome may be unknown before a review opens beside the asking. */
+  readonly reviewAfterMs: number;
+  readonly retry: { readonly firstMs: number; readonly mostMs: number };
+  readonly follow: { readonly firstMs: number; readonly mostMs: number };
+  readonly random: () => number;
+}
+
+/** What a decision is made from. `now` is the database's time, carried forward by a monotonic clock. */
+export interface ChargeView {
+  readonly attempt: Attempt;
+  readonly payment: Payment;
+  readonly now: Date;
+  readonly policy: ChargePolicy;
+}
+
+/** What the worker does after a change is committed. */
+export type Then =
+  /** The change's own write also records that this call is about to be sent. */
+  | { readonly type: "send"; readonly call: ProviderCall }
+  | { readonly type: "ask"; readonly question: "find" | "get" }
+  /** The lease is given back and the attempt is due again in `ms`. */
+  | { readonly type: "wait"; readonly ms: number }
+  | { readonly type: "end" };
+
+export interface TimelineNote {
+  readonly kind: "send" | "question";
+  readonly call: ProviderCall | "find" | "get";
+  /** The class of the answer, e.g. `object`, `unknown: timeout`. */
+  readonly outcome: string;
+  readonly evidence: Evidence | null;
+}
+
+/** A decision: everything that one commit writes. Made by pure code, stored by operations/record-outcome. */
+export interface Change {
+  /** Edges of the attempt machine, in order; the edge into a send is added from `then`. */
+  readonly attemptEvents: readonly AttemptEventType[];
+  readonly attempt: {
+    readonly providerPaymentId?: string;
+    readonly unresolved: boolean;
+    readonly keySpent: boolean;
+    readonly fenceRound: number;
+    readonly waits: number;
+    readonly waitReason: string | null;
+    readonly unknownSince: Date | null;
+  };
+  /** The edge of the payment machine, or null where the payment stays as it is. */
+  readonly paymentEvent: PaymentEventType | null;
+  readonly payment: {
+    readonly nextAction?: NextAction | null;
+    readonly failure?: Failure;
+    readonly amountCapturable?: number;
+    readonly amountCaptured?: number;
+    readonly releaseOrderId?: true;
+  };
+  readonly reason: string;
+  /** Opens a review with this reason, beside whatever else happens. */
+  readonly review: string | null;
+  readonly note: TimelineNote | null;
+  readonly then: Then;
+}
+
+/** The unchanged attempt, as a base for a change. */
+export function unchanged(attempt: Attempt): Change["attempt"] {
+  return {
+    unresolved: attempt.unresolved,
+    keySpent: attempt.keySpent,
+    fenceRound: attempt.fenceRound,
+    waits: attempt.waits,
+    waitReason: attempt.waitReason,
+    unknownSince: attempt.unknownSince,
+  };
+}
+
+/** The attempt after something became known: nothing is unresolved, and back-off starts anew. */
+export function resolved(attempt: Attempt): Change["attempt"] {
+  return {
+    unresolved: false,
+    keySpent: false,
+    fenceRound: attempt.fenceRound,
+    waits: 0,
+    waitReason: null,
+    unknownSince: null,
+  };
+}
+
+/** No confirm may start any more: the budget is over. Counted from the accept, by the database's clock. */
+export function budgetIsOver(view: ChargeView): boolean {
+  return view.now.getTime() - view.attempt.createdAt.getTime() >= view.policy.retryBudgetMs;
+}
+
+/** The call's key may have been pruned: a send under it would be a new request. */
+export function keyLifetimeIsOver(view: ChargeView, firstSentAt: Date | null): boolean {
+  const since = firstSentAt ?? view.attempt.createdAt;
+  return view.now.getTime() - since.getTime() >= view.policy.keyLifetimeMs;
+}
+
+/** Whether the row is older than any key that it may have used: it may come from a restored backup. */
+export function rowMayBeRestored(view: ChargeView): boolean {
+  return keyLifetimeIsOver(view, null);
+}

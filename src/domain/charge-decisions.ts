@@ -1,0 +1,165 @@
+import type { AttemptEventType } from "./attempt-machine.js";
+import type { AttemptState } from "./attempt.js";
+import type { Change, ChargeView, TimelineNote } from "./charge-change.js";
+import { budgetIsOver, keyLifetimeIsOver, resolved, unchanged } from "./charge-change.js";
+import { canPayment } from "./transition.js";
+
+/** The longest wait between two questions about one unknown (contract section 5: back-off up to 5 minutes). */
+const LONGEST_WAIT_MS = 300_000;
+
+/** The provider object of a failed or canceled payment was paid, and that cannot simply be adopted. */
+export const PAID_AFTER_END = "paid_after_end";
+
+interface WaitFor {
+  readonly reason: string;
+  readonly note: TimelineNote | null;
+  /** The provider's own Retry-After. */
+  readonly retryAfterMs?: number | null;
+  readonly events?: readonly AttemptEventType[];
+  readonly attempt?: Partial<Change["attempt"]>;
+}
+
+/** Try or ask again later. An unknown that has lasted too long also opens a review; the asking goes on. */
+export function waiting(view: ChargeView, wait: WaitFor): Change {
+  const { attempt, payment, policy, now } = view;
+  const patch = { ...unchanged(attempt), ...wait.attempt };
+  const waits = attempt.waits + 1;
+  const unknownForMs = patch.unknownSince === null ? 0 : now.getTime() - patch.unknownSince.getTime();
+  const review = unknownForMs >= policy.reviewAfterMs && payment.status === "processing" ? "outcome_unknown" : null;
+  return {
+    attemptEvents: wait.events ?? [],
+    attempt: { ...patch, waits, waitReason: wait.reason },
+    paymentEvent: review === null ? null : "REVIEW",
+    payment: {},
+    reason: wait.reason,
+    review,
+    note: wait.note,
+    then: { type: "wait", ms: waitMs(view, policy.retry, waits, wait.retryAfterMs ?? null) },
+  };
+}
+
+/** Ask about a pending or requires_action payment on its own clock. */
+export function followMs(view: ChargeView): number {
+  const { policy, attempt } = view;
+  return backoff(policy.follow, attempt.waits + 1, policy.random);
+}
+
+function waitMs(
+  view: ChargeView,
+  range: ChargeViewRange,
+  waits: number,
+  retryAfterMs: number | null,
+): number {
+  const ms = Math.min(Math.max(backoff(range, waits, view.policy.random), retryAfterMs ?? 0), LONGEST_WAIT_MS);
+  const toBudgetEndMs = view.attempt.createdAt.getTime() + view.policy.retryBudgetMs - view.now.getTime();
+  return toBudgetEndMs > 0 ? Math.min(ms, toBudgetEndMs) : ms;
+}
+
+type ChargeViewRange = ChargeView["policy"]["retry"];
+
+/** The n-th wait lies in the upper half of first · 2^(n-1), at most `mostMs`; never 0, so no loop can spin. */
+function backoff(range: ChargeViewRange, count: number, random: () => number): number {
+  const whole = Math.min(range.firstMs * 2 ** Math.min(count - 1, 30), range.mostMs);
+  return Math.max(1, Math.round((whole * (1 + random())) / 2));
+}
+
+/** A person must look. The attempt keeps its state and is asked about again later. */
+export function underReview(view: ChargeView, reason: string, note: TimelineNote | null): Change {
+  const { attempt, payment } = view;
+  const inFlight = attempt.state === "creating" || attempt.state === "confirming";
+  // A declined payment whose closing is in doubt stays failed: only money that moved after the end reopens it.
+  const ended = payment.status === "failed" || payment.status === "canceled";
+  const opens = canPayment(payment.status, "REVIEW") && (!ended || reason === PAID_AFTER_END);
+  return {
+    attemptEvents: inFlight ? ["OUTCOME_UNKNOWN"] : [],
+    attempt: {
+      ...unchanged(attempt),
+      unresolved: attempt.unresolved || inFlight,
+      waits: attempt.waits + 1,
+      waitReason: reason,
+      unknownSince: attempt.unknownSince ?? view.now,
+    },
+    paymentEvent: opens ? "REVIEW" : null,
+    payment: {},
+    reason,
+    review: opens ? reason : null,
+    note,
+    then: { type: "wait", ms: backoff(view.policy.retry, attempt.waits + 1, view.policy.random) },
+  };
+}
+
+/**
+ * Proven to be without effect for the whole attempt: no provider object was ever committed, or it was canceled at the
+ * provider and read back `canceled`. The same key runs afresh.
+ */
+export function notPerformed(view: ChargeView, reason: string, note: TimelineNote | null): Change {
+  return {
+    attemptEvents: ["END"],
+    attempt: { ...resolved(view.attempt), waitReason: null },
+    paymentEvent: "NOT_PERFORMED",
+    payment: {
+      nextAction: null,
+      failure: {
+        code: "provider_unavailable",
+        decline_code: null,
+        advice_code: null,
+        message: "The provider did not perform the payment in time; nothing was charged.",
+        retry: "same_key",
+      },
+      releaseOrderId: true,
+    },
+    reason,
+    review: null,
+    note,
+    then: { type: "end" },
+  };
+}
+
+/** The confirm's effect is not visible and no earlier one is outstanding beyond the key's guard: confirm, or fence. */
+export function confirmOrFence(view: ChargeView, events: readonly AttemptEventType[], note: TimelineNote | null): Change {
+  const { attempt } = view;
+  const late = budgetIsOver(view) || keyLifetimeIsOver(view, attempt.confirmFirstSentAt);
+  const spent = attempt.state === "confirm_unknown" && attempt.keySpent;
+  if (late || spent) return fence(view, events, note, late ? "retry_budget_over" : "provider_key_spent");
+  return {
+    attemptEvents: events,
+    attempt: { ...unchanged(attempt), keySpent: false, waitReason: null },
+    paymentEvent: null,
+    payment: {},
+    reason: "confirm",
+    review: null,
+    note,
+    then: { type: "send", call: "confirm" },
+  };
+}
+
+/** Cancel the object at the provider, so that no earlier call can charge it, then read it back. */
+export function fence(
+  view: ChargeView,
+  events: readonly AttemptEventType[],
+  note: TimelineNote | null,
+  reason: string,
+): Change {
+  const { attempt } = view;
+  const spentRound = attempt.state === "fencing" && attempt.keySpent;
+  return {
+    attemptEvents: events,
+    attempt: {
+      ...unchanged(attempt),
+      keySpent: false,
+      fenceRound: spentRound ? attempt.fenceRound + 1 : attempt.fenceRound,
+      waitReason: reason,
+    },
+    paymentEvent: null,
+    payment: {},
+    reason,
+    review: null,
+    note,
+    then: { type: "send", call: "fence" },
+  };
+}
+
+/** States in which a create may already have been sent and no object id is committed. */
+export function isBeforeObject(state: AttemptState): boolean {
+  return state === "started" || state === "creating" || state === "create_unknown";
+}

@@ -1,0 +1,174 @@
+import type { AttemptEventType } from "./attempt-machine.js";
+import type { Change, ChargeView, TimelineNote } from "./charge-change.js";
+import { resolved } from "./charge-change.js";
+import {
+  confirmOrFence,
+  fence,
+  followMs,
+  isBeforeObject,
+  notPerformed,
+  PAID_AFTER_END,
+  underReview,
+  waiting,
+} from "./charge-decisions.js";
+import type { PaymentEventType } from "./payment-machine.js";
+import type { ProviderCharge } from "./provider.js";
+
+/**
+ * What follows from the provider's object as it is now. The provider's state is the truth; ours moves to it, or a
+ * person is asked where it cannot be the truth about this payment (another amount, another attempt's object).
+ */
+export function adopt(view: ChargeView, charge: ProviderCharge, note: TimelineNote): Change {
+  const mismatch = mismatchOf(view, charge);
+  if (mismatch !== null) return underReview(view, mismatch, note);
+  const change = adoptStatus(view, charge, note);
+  if (view.attempt.providerPaymentId !== null) return change;
+  return { ...change, attempt: { ...change.attempt, providerPaymentId: charge.id } };
+}
+
+function adoptStatus(view: ChargeView, charge: ProviderCharge, note: TimelineNote): Change {
+  switch (charge.status) {
+    case "created":
+      return notConfirmed(view, note);
+    case "succeeded":
+      return moneyMoved(view, "SUCCEED", charge, note);
+    case "authorized":
+      return moneyMoved(view, "AUTHORIZE", charge, note);
+    case "pending":
+      return follow(view, charge, "PEND", note);
+    case "requires_action":
+      return ended(view) ? fence(view, knowing(view), note, "closing") : follow(view, charge, "REQUIRE_ACTION", note);
+    case "declined":
+      return declined(view, charge, note);
+    case "canceled":
+      return canceled(view, note);
+    case "unrecognized":
+      return waiting(view, { reason: "provider_status_unrecognized", note, ...leavingFlight(view) });
+  }
+}
+
+/** An object that cannot be this payment's, or whose money is not what was asked for, is shown to a person. */
+function mismatchOf(view: ChargeView, charge: ProviderCharge): string | null {
+  const { payment, attempt } = view;
+  const foreign =
+    (charge.attemptId !== null && charge.attemptId !== attempt.id) ||
+    (charge.tenantId !== null && charge.tenantId !== attempt.tenantId) ||
+    charge.livemode !== attempt.livemode;
+  if (foreign) return "provider_object_foreign";
+  if (charge.amount !== payment.amount || charge.currency !== payment.currency) return "provider_amount_mismatch";
+  const short = charge.status === "succeeded" && payment.captureMethod === "automatic" && charge.amountCaptured !== payment.amount;
+  return short ? "provider_amount_mismatch" : null;
+}
+
+/** The edge that commits the object's id, where it is not committed yet. */
+function knowing(view: ChargeView): readonly AttemptEventType[] {
+  return isBeforeObject(view.attempt.state) ? ["OBJECT_KNOWN"] : [];
+}
+
+function leavingFlight(view: ChargeView): { events?: readonly AttemptEventType[] } {
+  const inFlight = view.attempt.state === "creating" || view.attempt.state === "confirming";
+  return inFlight ? { events: ["OUTCOME_UNKNOWN"] } : {};
+}
+
+function ended(view: ChargeView): boolean {
+  return view.payment.status === "failed" || view.payment.status === "canceled";
+}
+
+/** The object exists and nothing has been charged: go on, or close it. */
+function notConfirmed(view: ChargeView, note: TimelineNote): Change {
+  const { attempt } = view;
+  if (attempt.state === "fencing" || ended(view)) return fence(view, knowing(view), note, "closing");
+  if (attempt.state === "following") return waiting(view, { reason: "provider_went_back", note });
+  if (attempt.state === "confirming") {
+    return waiting(view, {
+      reason: "confirm_without_effect",
+      note,
+      events: ["OUTCOME_UNKNOWN"],
+      attempt: { unresolved: true, unknownSince: attempt.unknownSince ?? view.now },
+    });
+  }
+  if (!isBeforeObject(attempt.state)) return confirmOrFence(view, [], note);
+  const fresh = { ...view, attempt: { ...attempt, unresolved: false, keySpent: false } };
+  const change = confirmOrFence(fresh, ["OBJECT_KNOWN"], note);
+  return { ...change, attempt: { ...change.attempt, unknownSince: null, waits: 0 } };
+}
+
+/** A fact that money moved, or is held. It leaves even a terminal state, where the order id allows it. */
+function moneyMoved(view: ChargeView, event: "SUCCEED" | "AUTHORIZE", charge: ProviderCharge, note: TimelineNote): Change {
+  const { payment, attempt } = view;
+  const orderIdIsOurs = payment.merchantOrderId === null || payment.holdsOrderId;
+  if (ended(view) && !orderIdIsOurs) return underReview(view, PAID_AFTER_END, note);
+  return {
+    attemptEvents: ["END"],
+    attempt: resolved(attempt),
+    paymentEvent: eventWhereLegal(view, event),
+    payment: { amountCapturable: charge.amountCapturable, amountCaptured: charge.amountCaptured, nextAction: null },
+    reason: ended(view) ? PAID_AFTER_END : charge.status,
+    review: null,
+    note,
+    then: { type: "end" },
+  };
+}
+
+function follow(view: ChargeView, charge: ProviderCharge, event: "PEND" | "REQUIRE_ACTION", note: TimelineNote): Change {
+  const { attempt, payment } = view;
+  const shown = event === "REQUIRE_ACTION" ? "requires_action" : "processing";
+  const stays = payment.status === shown || ended(view);
+  const first = attempt.state !== "following";
+  return {
+    attemptEvents: first ? [...knowing(view), "FOLLOW"] : [],
+    attempt: { ...resolved(attempt), waits: first ? 0 : attempt.waits + 1, waitReason: charge.status },
+    paymentEvent: stays ? null : event,
+    payment: { nextAction: event === "REQUIRE_ACTION" ? charge.nextAction : null },
+    reason: charge.status,
+    review: null,
+    note,
+    then: { type: "wait", ms: followMs(view) },
+  };
+}
+
+/** Declined, and payable by whoever holds its client secret: the payment ends, and the object is closed. */
+function declined(view: ChargeView, charge: ProviderCharge, note: TimelineNote): Change {
+  const closing = fence(view, knowing(view), note, "closing");
+  if (ended(view)) return closing;
+  const failure = charge.failure ?? {
+    code: "card_declined",
+    decline_code: null,
+    advice_code: null,
+    message: null,
+    retry: "new_key" as const,
+  };
+  return {
+    ...closing,
+    attempt: { ...resolved(view.attempt), fenceRound: closing.attempt.fenceRound, waitReason: "closing" },
+    paymentEvent: eventWhereLegal(view, "DECLINE"),
+    payment: { failure, nextAction: null },
+    reason: "declined",
+  };
+}
+
+/**
+ * Read back `canceled`: no call of ours can charge it any more. Before the customer or the provider was waited for,
+ * that proves the whole attempt to be without effect, whoever canceled it.
+ */
+function canceled(view: ChargeView, note: TimelineNote): Change {
+  const { attempt } = view;
+  if (!ended(view) && attempt.state !== "following") return notPerformed(view, "canceled_at_provider", note);
+  return {
+    attemptEvents: ["END"],
+    attempt: { ...resolved(attempt), waitReason: null },
+    paymentEvent: ended(view) ? null : eventWhereLegal(view, "CANCEL"),
+    payment: { nextAction: null, releaseOrderId: true },
+    reason: ended(view) ? "closed" : "canceled_at_provider",
+    review: null,
+    note,
+    then: { type: "end" },
+  };
+}
+
+/** A fact that the payment already shows is no transition. Any other illegal edge throws when it is applied. */
+function eventWhereLegal(view: ChargeView, event: PaymentEventType): PaymentEventType | null {
+  const shown: Partial<Record<PaymentEventType, string>> = { SUCCEED: "succeeded", AUTHORIZE: "authorized" };
+  return shown[event] === view.payment.status ? null : event;
+}
+

@@ -1,0 +1,88 @@
+import type { Change, ChargeView, Then } from "./charge-change.js";
+import { budgetIsOver, resolved, unchanged } from "./charge-change.js";
+import { notPerformed, underReview, waiting } from "./charge-decisions.js";
+
+/** Which provider account this worker can speak for. */
+export type AccountView =
+  | { readonly type: "known"; readonly accountId: string; readonly livemode: boolean }
+  | { readonly type: "unknown"; readonly reason: string };
+
+/**
+ * What a worker does first with an attempt that it has just claimed. `markedNow`: the claim itself recorded that
+ * the create is about to be sent; without it, a state of `creating` or `confirming` was left by a worker that died
+ * or lost its lease, and its outcome is unknown.
+ */
+export function firstStep(view: ChargeView, account: AccountView, markedNow: boolean): Then | Change {
+  const { attempt } = view;
+  const barred = barredByAccount(view, account);
+  if (barred !== null) return barred;
+  switch (attempt.state) {
+    case "started":
+      return { type: "ask", question: "find" };
+    case "creating":
+      return markedNow ? { type: "send", call: "create" } : leftUnknown(view, "find");
+    case "create_unknown":
+      return { type: "ask", question: "find" };
+    case "charge_created":
+      return budgetIsOver(view) || attempt.unresolved ? { type: "ask", question: "get" } : confirmNext(view);
+    case "confirming":
+      return leftUnknown(view, "get");
+    case "confirm_unknown":
+    case "following":
+      return { type: "ask", question: "get" };
+    case "fencing":
+      return attempt.unresolved ? { type: "ask", question: "get" } : fenceNext(view);
+    case "completed":
+      return { type: "end" };
+  }
+}
+
+/** Another account or mode never sends and never asks: its answers would be about somebody else's objects. */
+function barredByAccount(view: ChargeView, account: AccountView): Change | null {
+  const { attempt } = view;
+  if (account.type === "known") {
+    const own = attempt.providerAccount === null || attempt.providerAccount === account.accountId;
+    return own && attempt.livemode === account.livemode ? null : underReview(view, "provider_account_changed", null);
+  }
+  // The row alone proves it: no id was ever committed, so no confirm was ever sent.
+  if (attempt.state === "started" && budgetIsOver(view)) return notPerformed(view, account.reason, null);
+  return waiting(view, { reason: account.reason, note: null });
+}
+
+function leftUnknown(view: ChargeView, question: "find" | "get"): Change {
+  return {
+    attemptEvents: ["OUTCOME_UNKNOWN"],
+    attempt: {
+      ...unchanged(view.attempt),
+      unresolved: true,
+      waitReason: "worker_lost",
+      unknownSince: view.attempt.unknownSince ?? view.now,
+    },
+    paymentEvent: null,
+    payment: {},
+    reason: "worker_lost",
+    review: null,
+    note: { kind: "send", call: question === "find" ? "create" : "confirm", outcome: "unknown: worker_lost", evidence: null },
+    then: { type: "ask", question },
+  };
+}
+
+function confirmNext(view: ChargeView): Change {
+  return { ...quiet(view), then: { type: "send", call: "confirm" } };
+}
+
+function fenceNext(view: ChargeView): Change {
+  return { ...quiet(view), then: { type: "send", call: "fence" } };
+}
+
+function quiet(view: ChargeView): Omit<Change, "then"> {
+  return {
+    attemptEvents: [],
+    attempt: { ...resolved(view.attempt), waits: view.attempt.waits },
+    paymentEvent: null,
+    payment: {},
+    reason: "due",
+    review: null,
+    note: null,
+  };
+}

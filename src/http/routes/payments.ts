@@ -1,0 +1,198 @@
+import { z } from "@hono/zod-openapi";
+import { JSON_TYPE, paymentDocument, paymentPath } from "../../domain/documents.js";
+import { PawlError } from "../../domain/errors.js";
+import { createPayment, type KeyedAnswer } from "../../operations/create-payment.js";
+import { getPayment, getTimeline, listPayments, type TimelineEntry } from "../../operations/read-payments.js";
+import { parseIdempotencyKey } from "../../lib/idempotency-key-header.js";
+import type { ApiRequest, Endpoint } from "../endpoint.js";
+import { jsonAnswer, listAnswer } from "../json-answer.js";
+import { jsonContent, keyedHeaders, keyedRequestHeaders, problems } from "../openapi-parts.js";
+import { parsePrefer } from "../prefer.js";
+import type { Answer } from "../problem.js";
+import { readJson } from "../read-json.js";
+import { headerLines } from "../request-headers.js";
+import { listOf, paymentSchema, problemSchema, timelineEntrySchema } from "../response-schemas.js";
+import { noQuery, pageQuery, paymentInput, paymentsQuery } from "../schemas.js";
+import { validated, validatedQuery } from "../validate.js";
+
+/** When to ask again for a payment that is still processing. */
+const PROCESSING_RETRY_AFTER_SECONDS = 2;
+const PAYMENT_ID = /^pay_[0-9a-f]{32}$/;
+const TAG = "Payments";
+const pathId = z.object({ id: z.string().openapi({ example: "pay_0198d5f2a3c47b1e9d20f6c1a8e45b77" }) });
+
+const create: Endpoint = {
+  method: "post",
+  path: "/v1/payments",
+  scope: "payments:write",
+  documentation: {
+    operationId: "createPayment",
+    tags: [TAG],
+    summary: "Create a payment",
+    description:
+      "Records the payment under its Idempotency-Key and waits for the outcome as `Prefer` says. Sent again with the same key, it is answered with the first outcome and charges nothing.",
+    request: {
+      headers: keyedRequestHeaders,
+      body: { required: true, content: jsonContent(paymentInput) },
+    },
+    responses: {
+      201: { description: "The outcome, or the customer must act.", headers: keyedHeaders, content: jsonContent(paymentSchema) },
+      202: { description: "Still processing; the work goes on.", headers: keyedHeaders, content: jsonContent(paymentSchema) },
+      402: {
+        description: "Declined, or rejected by the provider: `payment_declined`, `payment_rejected`.",
+        headers: keyedHeaders,
+        content: { "application/problem+json": { schema: problemSchema } },
+      },
+      ...problems(
+        "malformed_request",
+        "validation_failed",
+        "card_number_refused",
+        "idempotency_key_missing",
+        "idempotency_key_invalid",
+        "request_timeout",
+        "idempotency_key_in_progress",
+        "idempotency_key_expired",
+        "merchant_order_id_taken",
+        "body_too_large",
+        "unsupported_media_type",
+        "idempotency_key_reused",
+        "amount_not_supported",
+        "provider_unavailable",
+      ),
+    },
+  },
+  async handle(request) {
+    const { incoming } = request.http.env;
+    validatedQuery(noQuery, request.http.req.url);
+    const key = idempotencyKeyOf(headerLines(incoming, "idempotency-key"));
+    const input = validated(paymentInput, await readJson(incoming, request.deps.settings.requestBodyTimeoutMs));
+    const prefer = parsePrefer(headerLines(incoming, "prefer").join(","), request.deps.settings.defaultWaitMs);
+    const answer = await createPayment(request.deps, request.caller, request.context, key, input, prefer);
+    return keyedAnswer(answer, prefer.applied);
+  },
+};
+
+function idempotencyKeyOf(lines: readonly string[]): string {
+  const parsed = parseIdempotencyKey(lines);
+  switch (parsed.type) {
+    case "key":
+      return parsed.key;
+    case "missing":
+      throw new PawlError("idempotency_key_missing", "Send an Idempotency-Key header, one key for one intent.");
+    case "invalid":
+      throw new PawlError("idempotency_key_invalid", parsed.detail);
+  }
+}
+
+/** A final answer is sent byte for byte as it is stored, the first time and every time. */
+function keyedAnswer(answer: KeyedAnswer, preferenceApplied: string | null): Answer {
+  const headers: Record<string, string> = preferenceApplied === null ? {} : { "Preference-Applied": preferenceApplied };
+  if (answer.kind === "processing") {
+    headers["Location"] = paymentPath(answer.payment.id);
+    headers["Retry-After"] = String(PROCESSING_RETRY_AFTER_SECONDS);
+    return jsonAnswer(202, paymentDocument(answer.payment), headers);
+  }
+  if (answer.replayed) headers["Idempotent-Replayed"] = "true";
+  if (answer.keyExpiresAt !== null) headers["Idempotency-Key-Expires"] = answer.keyExpiresAt.toISOString();
+  const { status, body } = answer.response;
+  return { status, headers: { ...answer.response.headers, ...headers }, body };
+}
+
+const read: Endpoint = {
+  method: "get",
+  path: "/v1/payments/{id}",
+  scope: "payments:read",
+  documentation: {
+    operationId: "getPayment",
+    tags: [TAG],
+    summary: "Read a payment",
+    request: { params: pathId },
+    responses: {
+      200: { description: "The payment as it is now.", content: jsonContent(paymentSchema) },
+      ...problems("validation_failed", "not_found"),
+    },
+  },
+  async handle(request) {
+    const id = paymentIdOf(request);
+    validatedQuery(noQuery, request.http.req.url);
+    return jsonAnswer(200, paymentDocument(await getPayment(request.deps, request.caller, id)));
+  },
+};
+
+const list: Endpoint = {
+  method: "get",
+  path: "/v1/payments",
+  scope: "payments:read",
+  documentation: {
+    operationId: "listPayments",
+    tags: [TAG],
+    summary: "List payments",
+    request: { query: paymentsQuery },
+    responses: {
+      200: { description: "A page of payments, the newest first.", content: jsonContent(listOf(paymentSchema)) },
+      ...problems("validation_failed"),
+    },
+  },
+  async handle({ deps, caller, http }) {
+    const query = validatedQuery(paymentsQuery, http.req.url);
+    const filter = {
+      ...(query.status === undefined ? {} : { status: query.status }),
+      ...(query.merchant_order_id === undefined ? {} : { merchantOrderId: query.merchant_order_id }),
+      ...(query.created_after === undefined ? {} : { createdAfter: query.created_after }),
+      ...(query.created_before === undefined ? {} : { createdBefore: query.created_before }),
+    };
+    const page = await listPayments(deps, caller, filter, { limit: query.limit, cursor: query.cursor ?? null });
+    return listAnswer(page, paymentDocument);
+  },
+};
+
+const timeline: Endpoint = {
+  method: "get",
+  path: "/v1/payments/{id}/timeline",
+  scope: "payments:read",
+  documentation: {
+    operationId: "getPaymentTimeline",
+    tags: [TAG],
+    summary: "Read a payment's timeline",
+    description: "Every transition, and every send and question that did not go as usual.",
+    request: { params: pathId, query: pageQuery },
+    responses: {
+      200: { description: "A page of entries, the oldest first.", content: jsonContent(listOf(timelineEntrySchema)) },
+      ...problems("validation_failed", "not_found"),
+    },
+  },
+  async handle(request) {
+    const id = paymentIdOf(request);
+    const { limit, cursor } = validatedQuery(pageQuery, request.http.req.url);
+    const page = await getTimeline(request.deps, request.caller, id, { limit, cursor: cursor ?? null });
+    return listAnswer(page, timelineDocument);
+  },
+};
+
+/** Throws PawlError not_found for an id that no payment can have. */
+function paymentIdOf(request: ApiRequest): string {
+  const id = request.http.req.param("id") ?? "";
+  if (!PAYMENT_ID.test(id)) throw new PawlError("not_found", "There is no such payment.");
+  return id;
+}
+
+function timelineDocument(entry: TimelineEntry) {
+  return {
+    id: entry.id,
+    object: "timeline_entry",
+    at: entry.at.toISOString(),
+    kind: entry.kind,
+    from: entry.from,
+    to: entry.to,
+    reason: entry.reason,
+    attempt_id: entry.attemptId,
+    call: entry.call,
+    provider_key: entry.providerKey,
+    fence: entry.fence,
+    outcome: entry.outcome,
+    provider_request_id: entry.providerRequestId,
+    sent_at: entry.sentAt?.toISOString() ?? null,
+  };
+}
+
+export const paymentEndpoints: readonly Endpoint[] = [create, list, read, timeline];

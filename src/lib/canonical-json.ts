@@ -1,0 +1,31 @@
+/**
+ * One text for one meaning: no white space, names sorted by UTF-16 code unit at every depth, numbers in their shortest
+ * form, strings as JSON.stringify escapes them (RFC 8785). Throws TypeError on what JSON has no form for.
+ */
+export function canonicalJson(value: unknown): string {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return JSON.stringify(value);
+    case "number":
+      if (!Number.isFinite(value)) throw new TypeError("canonical JSON has no form for a number that is not finite");
+      return JSON.stringify(value);
+    case "object":
+      return value === null ? "null" : canonicalContainer(value);
+    default:
+      throw new TypeError(`canonical JSON has no form for ${typeof value}`);
+  }
+}
+
+function canonicalContainer(value: object): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) {
+    throw new TypeError("canonical JSON takes plain objects only");
+  }
+  const members = value as Readonly<Record<string, unknown>>;
+  const texts = Object.keys(members)
+    .sort()
+    .map((name) => `${JSON.stringify(name)}:${canonicalJson(members[name])}`);
+  return `{${texts.join(",")}}`;
+}

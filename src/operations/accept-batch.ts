@@ -1,0 +1,25 @@
+import { MicroBatch } from "../lib/micro-batch.js";
+import { type Accepted, type AcceptRow, acceptPayments } from "../store/accept.js";
+import { type Database, violatedConstraint, withDatabase } from "../store/db.js";
+
+/** More rows a statement gains nothing more (measured: npm run bench); two in flight keep the connection busy. */
+const MOST_ROWS = 64;
+const MOST_IN_FLIGHT = 2;
+
+export type Accepter = MicroBatch<AcceptRow, Accepted>;
+
+/** Requests that wait together share one commit; each still gets its own answer, after that commit. */
+export function createAccepter(db: Database): Accepter {
+  return new MicroBatch<AcceptRow, Accepted>({
+    run: (rows) => withDatabase(() => acceptPayments(db.sql, rows)),
+    mostItems: MOST_ROWS,
+    mostInFlight: MOST_IN_FLIGHT,
+    namesOf: (row) => {
+      const names = [JSON.stringify(["key", row.tenant_id, row.operation, row.key])];
+      if (row.merchant_order_id !== null) names.push(JSON.stringify(["order", row.tenant_id, row.merchant_order_id]));
+      return names;
+    },
+    // One row lost a race for its order id or attempt; the statement rolled back whole.
+    runsAlone: (error) => violatedConstraint(error) !== null,
+  });
+}

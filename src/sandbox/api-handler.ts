@@ -1,0 +1,167 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Accounts } from "./accounts.js";
+import { sendResult } from "./answers.js";
+import { API_VERSION } from "./call.js";
+import type { SandboxClock } from "./clock.js";
+import type { Exchange } from "./exchange.js";
+import type { Candidate, FaultRules } from "./fault-rules.js";
+import type { FaultRunner } from "./fault-runner.js";
+import { FormError, type Params, parseForm } from "./form.js";
+import type { HostedPages } from "./hosted-pages.js";
+import { requestId } from "./ids.js";
+import { routeOf } from "./operations.js";
+import type { Pipeline } from "./pipeline.js";
+import type { LoggedRequest, RequestLog } from "./request-log.js";
+import type { Store } from "./store.js";
+
+const MOST_BODY_BYTES = 1024 * 1024;
+
+export interface ApiParts {
+  readonly pipeline: Pipeline;
+  readonly runner: FaultRunner;
+  readonly rules: FaultRules;
+  readonly log: RequestLog;
+  readonly clock: SandboxClock;
+  readonly accounts: Accounts;
+  readonly store: Store;
+  readonly hostedPages: HostedPages;
+  readonly latencyMs: () => number;
+}
+
+/** The listener's handler: reads a request whole, logs it, and sends it down the pipeline or into its fault. */
+export function apiHandler(parts: ApiParts): (request: IncomingMessage, response: ServerResponse) => void {
+  return (request, response) => {
+    if (request.method === "GET" && !request.url?.startsWith("/_hosted/"))
+      return receive(parts, request, response, "");
+    const chunks: Buffer[] = [];
+    let size = 0;
+    request.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > MOST_BODY_BYTES) request.destroy();
+      else chunks.push(chunk);
+    });
+    request.on("end", () => {
+      const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
+      if (request.url?.startsWith("/_hosted/") === true)
+        parts.hostedPages.handle(request, response, body.toString("utf8"));
+      else receive(parts, request, response, body.toString("utf8"));
+    });
+  };
+}
+
+function receive(parts: ApiParts, request: IncomingMessage, response: ServerResponse, body: string): void {
+  const exchange = exchangeOf(parts, request, response, body);
+  const { entry } = exchange;
+  response.once("close", () => {
+    // A connection that the sandbox cut itself is no caller's impatience.
+    if (!response.writableEnded && entry.status === null && !response.writableFinished)
+      entry.abandoned = true;
+  });
+  parts.log.add(entry);
+  const rule = parts.rules.take(candidateOf(parts, exchange));
+  const latencyMs = parts.latencyMs();
+  if (rule === null && latencyMs === 0) sendResult(exchange, parts.pipeline.run(exchange));
+  else parts.runner.run(exchange, rule, latencyMs);
+}
+
+function exchangeOf(
+  parts: ApiParts,
+  request: IncomingMessage,
+  response: ServerResponse,
+  body: string,
+): Exchange {
+  const url = request.url ?? "/";
+  const mark = url.indexOf("?");
+  const path = mark === -1 ? url : url.slice(0, mark);
+  const method = request.method ?? "GET";
+  const route = routeOf(method, path);
+  let params: Params = {};
+  let formError: string | null = null;
+  try {
+    params = parseForm(body === "" ? (mark === -1 ? "" : url.slice(mark + 1)) : body);
+  } catch (error) {
+    if (!(error instanceof FormError)) throw error;
+    formError = error.message;
+  }
+  const key = request.headers["idempotency-key"];
+  const idempotencyKey = typeof key === "string" && key !== "" ? key : null;
+  const version = request.headers["stripe-version"];
+  const stripeVersion = typeof version === "string" ? version : API_VERSION;
+  const id = requestId();
+  const entry: LoggedRequest = {
+    sequence: parts.log.nextSequence(),
+    request_id: id,
+    method,
+    path,
+    call: route?.operation.name ?? null,
+    object_id: route?.objectId ?? null,
+    parameters: params,
+    idempotency_key: idempotencyKey,
+    stripe_version: typeof version === "string" ? version : null,
+    account: null,
+    livemode: null,
+    received_at: new Date(parts.clock.nowMs()).toISOString(),
+    arrival: null,
+    fault: null,
+    status: null,
+    result_status: null,
+    error_code: null,
+    replayed: false,
+    effect: "none",
+    abandoned: false,
+  };
+  return {
+    response,
+    requestId: id,
+    method,
+    path,
+    operation: route?.operation ?? null,
+    objectId: route?.objectId ?? null,
+    params,
+    formError,
+    authorization: authorizationOf(request, params),
+    idempotencyKey,
+    stripeVersion,
+    entry,
+    fingerprint: null,
+  };
+}
+
+/** Stripe.js sends its publishable key as the parameter `key`. */
+function authorizationOf(request: IncomingMessage, params: Params): string | undefined {
+  const given = request.headers.authorization;
+  const key = params["key"];
+  return given === undefined && typeof key === "string" ? `Bearer ${key}` : given;
+}
+
+function candidateOf(parts: ApiParts, exchange: Exchange): Candidate {
+  let caller: ReturnType<Accounts["authenticate"]> | null | undefined;
+  const callerOf = () => {
+    if (caller !== undefined) return caller;
+    try {
+      caller = parts.accounts.authenticate(exchange.authorization);
+    } catch {
+      // No valid key: no account. What the caller is told comes from the pipeline.
+      caller = null;
+    }
+    return caller;
+  };
+  return {
+    call: exchange.operation?.name ?? null,
+    idempotencyKey: exchange.idempotencyKey,
+    objectId: exchange.objectId,
+    account: () => callerOf()?.account ?? null,
+    metadata: () => {
+      const found = [];
+      const own = exchange.params["metadata"];
+      if (own !== undefined && typeof own !== "string") found.push(own);
+      const realm = callerOf()?.realm;
+      const stored =
+        realm === undefined
+          ? undefined
+          : parts.store.realm(realm).paymentIntents.get(exchange.objectId ?? "");
+      if (stored !== undefined) found.push(stored.metadata);
+      return found;
+    },
+  };
+}

@@ -1,0 +1,312 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { getRequestListener } from "@hono/node-server";
+import { type Context, Hono } from "hono";
+import { Accounts } from "./accounts.js";
+import { readBody } from "./control-body.js";
+import type { ClockState, KeyState } from "./control-types.js";
+import { webhookRoutes } from "./control-webhooks.js";
+import { StripeFailure } from "./errors.js";
+import { readFaultRule } from "./fault-input.js";
+import { parseForm } from "./form.js";
+import { type HeldSelector } from "./held-requests.js";
+import { ControlError, given, JsonReader } from "./json-shape.js";
+import { countObjects, listRecords, patchObject } from "./objects.js";
+import type { RequestFilter } from "./request-log.js";
+import type { SandboxParts } from "./sandbox-parts.js";
+
+const WAIT_MS = 10_000;
+const MOST_WAIT_MS = 60_000;
+
+/** The control API: JSON under `/_sandbox/`, on a listener of its own, so that it is there while the API's is closed. */
+export function controlHandler(
+  parts: SandboxParts,
+): (request: IncomingMessage, response: ServerResponse) => void {
+  const app = new Hono();
+  app.onError((error, c) => {
+    if (error instanceof ControlError) return c.json({ error: error.message }, error.status);
+    if (error instanceof StripeFailure) return c.json({ error: error.message, code: error.error.code }, 409);
+    return c.json({ error: error.message }, 500);
+  });
+  app.notFound((c) => c.json({ error: `there is no ${c.req.method} ${c.req.path}` }, 404));
+  app.get("/_sandbox", (c) => c.json({ url: parts.listener.url, listening: parts.listener.listening }));
+  faultRoutes(app, parts);
+  clockRoutes(app, parts);
+  requestRoutes(app, parts);
+  objectRoutes(app, parts);
+  keyRoutes(app, parts);
+  settingRoutes(app, parts);
+  webhookRoutes(app, parts);
+  const listener = getRequestListener(app.fetch);
+  return (request, response) => {
+    void listener(request, response);
+  };
+}
+
+function faultRoutes(app: Hono, { rules, held, log }: SandboxParts): void {
+  app.post("/_sandbox/faults", async (c) => {
+    const body = await readBody(c);
+    return c.json(rules.add(readFaultRule(body.whole())), 201);
+  });
+  app.get("/_sandbox/faults", (c) => c.json(rules.list()));
+  app.delete("/_sandbox/faults", (c) => {
+    rules.clear();
+    return c.json({ cleared: true });
+  });
+  app.delete("/_sandbox/faults/:id", (c) => {
+    if (!rules.remove(c.req.param("id"))) throw new ControlError("there is no such rule", 404);
+    return c.json({ removed: true });
+  });
+  app.get("/_sandbox/held", (c) => c.json(held.list(c.req.query() as HeldSelector)));
+  app.post("/_sandbox/held/wait", async (c) => {
+    const body = await readBody(c);
+    const selector = readSelector(body.object("selector") ?? new JsonReader({}));
+    const count = body.integer("count", 1) ?? 1;
+    const timeoutMs = waitOf(body);
+    body.end();
+    await log.waitUntil(() => held.list(selector).length >= count, timeoutMs);
+    return c.json(held.list(selector));
+  });
+  app.post("/_sandbox/release", async (c) => {
+    const body = await readBody(c);
+    const outcome = body.oneOf("outcome", ["proceed", "drop"] as const) ?? "proceed";
+    return c.json({ released: held.release(readSelector(body), outcome) });
+  });
+}
+
+function readSelector(reader: JsonReader): HeldSelector {
+  const selector = given<HeldSelector>({
+    id: reader.string("id"),
+    rule_id: reader.string("rule_id"),
+    request_id: reader.string("request_id"),
+    call: reader.string("call"),
+    idempotency_key: reader.string("idempotency_key"),
+    object_id: reader.string("object_id"),
+    stage: reader.oneOf("stage", ["in_network", "executing", "answer"] as const),
+  });
+  reader.end();
+  return selector;
+}
+
+function waitOf(reader: JsonReader): number {
+  return Math.min(reader.integer("timeout_ms", 0) ?? WAIT_MS, MOST_WAIT_MS);
+}
+
+function clockRoutes(app: Hono, { clock, store }: SandboxParts): void {
+  const state = (): ClockState => ({ now: new Date(clock.nowMs()).toISOString(), offset_ms: clock.offsetMs });
+  const moved = (c: Context): Response => {
+    store.saveSetting("clock_offset_ms", clock.offsetMs);
+    return c.json(state());
+  };
+  app.get("/_sandbox/clock", (c) => c.json(state()));
+  app.post("/_sandbox/clock/advance", async (c) => {
+    const body = await readBody(c);
+    const byMs = body.integer("by_ms", Number.MIN_SAFE_INTEGER);
+    body.end();
+    if (byMs === undefined) throw new ControlError("by_ms is missing");
+    clock.advance(byMs);
+    return moved(c);
+  });
+  app.post("/_sandbox/clock/set", async (c) => {
+    const body = await readBody(c);
+    const now = Date.parse(body.string("now") ?? "");
+    body.end();
+    if (Number.isNaN(now)) throw new ControlError("now must be an RFC 3339 time");
+    clock.set(now);
+    return moved(c);
+  });
+}
+
+const NUMBER_FILTERS = new Set(["status", "after_sequence"]);
+
+function requestRoutes(app: Hono, { log }: SandboxParts): void {
+  app.get("/_sandbox/requests", (c) => {
+    const filter = Object.entries(c.req.query()).map(([name, value]) => [
+      name,
+      NUMBER_FILTERS.has(name) ? Number(value) : value === "true" ? true : value === "false" ? false : value,
+    ]);
+    return c.json(log.list(readFilter(new JsonReader(Object.fromEntries(filter)))));
+  });
+  app.delete("/_sandbox/requests", (c) => {
+    log.clear();
+    return c.json({ cleared: true });
+  });
+  app.post("/_sandbox/requests/wait", async (c) => {
+    const body = await readBody(c);
+    const filter = readFilter(body.object("filter") ?? new JsonReader({}));
+    const count = body.integer("count", 1) ?? 1;
+    const until = body.oneOf("until", ["received", "settled"] as const) ?? "received";
+    const timeoutMs = waitOf(body);
+    body.end();
+    const matching = () =>
+      log.list(filter).filter((entry) => until === "received" || entry.result_status !== null);
+    await log.waitUntil(() => matching().length >= count, timeoutMs);
+    return c.json(matching());
+  });
+}
+
+function readFilter(reader: JsonReader): RequestFilter {
+  const filter = given<RequestFilter>({
+    call: reader.string("call"),
+    method: reader.string("method"),
+    path: reader.string("path"),
+    object_id: reader.string("object_id"),
+    idempotency_key: reader.string("idempotency_key"),
+    account: reader.string("account"),
+    request_id: reader.string("request_id"),
+    status: reader.integer("status", 0),
+    replayed: reader.boolean("replayed"),
+    effect: reader.oneOf("effect", ["none", "pending", "applied"] as const),
+    after_sequence: reader.integer("after_sequence", 0),
+  });
+  reader.end();
+  return filter;
+}
+
+function objectRoutes(app: Hono, { store, customer, callFor }: SandboxParts): void {
+  const realmOf = (id: string) => {
+    const realm = customer.realmOf(id);
+    if (realm === null) throw new ControlError(`there is no PaymentIntent ${id}`, 404);
+    return realm;
+  };
+  const recordOf = (id: string) => listRecords(store).find((record) => record.payment_intent.id === id);
+  app.get("/_sandbox/payment_intents", (c) => {
+    const { metadata, account, status } = parseForm(new URL(c.req.url).search.slice(1));
+    const wanted =
+      metadata === undefined || typeof metadata === "string" ? {} : (metadata as Record<string, string>);
+    const filter = { metadata: wanted, account: textOrNone(account), status: textOrNone(status) };
+    return c.json(listRecords(store, given(filter)));
+  });
+  app.get("/_sandbox/payment_intents/:id", (c) => {
+    realmOf(c.req.param("id"));
+    return c.json(recordOf(c.req.param("id")));
+  });
+  app.get("/_sandbox/counts", (c) => c.json(countObjects(store, c.req.query("metadata_key") ?? null)));
+  app.patch("/_sandbox/payment_intents/:id", async (c) => {
+    const body = await readBody(c);
+    const changes = body.any("changes");
+    const event = body.string("event") ?? null;
+    body.end();
+    if (typeof changes !== "object" || changes === null) throw new ControlError("changes must be an object");
+    const id = c.req.param("id");
+    return c.json(patchObject(store, callFor, realmOf(id), id, changes as Record<string, unknown>, event));
+  });
+  app.delete("/_sandbox/payment_intents/:id", (c) => {
+    store.dropPaymentIntent(realmOf(c.req.param("id")), c.req.param("id"));
+    store.commit();
+    return c.json({ removed: true });
+  });
+  app.post("/_sandbox/payment_intents/:id/authenticate", async (c) => {
+    const body = await readBody(c);
+    const outcome = body.oneOf("outcome", ["complete", "fail"] as const);
+    body.end();
+    if (outcome === undefined) throw new ControlError("outcome must be complete or fail");
+    const id = c.req.param("id");
+    realmOf(id);
+    if (customer.authenticate(id, outcome) === null)
+      throw new ControlError(`${id} does not wait for its customer`, 409);
+    return c.json(recordOf(id));
+  });
+  app.post("/_sandbox/payment_intents/:id/confirm", async (c) => {
+    const body = await readBody(c);
+    const params = given<Record<string, string>>({
+      payment_method: body.string("payment_method"),
+      return_url: body.string("return_url"),
+    });
+    body.end();
+    const id = c.req.param("id");
+    realmOf(id);
+    customer.confirm(id, params);
+    return c.json(recordOf(id));
+  });
+}
+
+function textOrNone(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+function keyRoutes(app: Hono, { store, accounts }: SandboxParts): void {
+  const saveAccounts = (): void =>
+    store.saveSetting("accounts", { assigned: accounts.assignments(), revoked: accounts.revocations() });
+  app.get("/_sandbox/idempotency_keys", (c) => {
+    const states: KeyState[] = [...store.realms.values()].flatMap((realm) =>
+      [...realm.keys].map(([key, record]) => ({
+        account: realm.account,
+        livemode: realm.livemode,
+        key,
+        path: record.path,
+        state: record.answer === null ? "in_use" : "finished",
+        first_used_at: new Date(record.firstUsedMs).toISOString(),
+        status: record.answer?.status ?? null,
+      })),
+    );
+    return c.json(states);
+  });
+  app.post("/_sandbox/idempotency_keys/prune", async (c) => {
+    const body = await readBody(c);
+    const key = body.string("key");
+    body.end();
+    let pruned = 0;
+    for (const realm of store.realms.values()) {
+      for (const [name, record] of realm.keys) {
+        // One in use stays: its request is running, and Stripe removes no key younger than a day.
+        if (record.answer === null || (key !== undefined && key !== name)) continue;
+        store.dropKey(realm, name);
+        pruned += 1;
+      }
+    }
+    store.commit();
+    return c.json({ pruned });
+  });
+  app.post("/_sandbox/api_keys/assign", async (c) => {
+    const body = await readBody(c);
+    const key = body.string("key");
+    const account = body.string("account");
+    body.end();
+    if (key === undefined || account === undefined) throw new ControlError("key and account are needed");
+    accounts.assign(Accounts.digest(key), account);
+    saveAccounts();
+    return c.json({ account });
+  });
+  app.post("/_sandbox/api_keys/revoke", async (c) => {
+    const body = await readBody(c);
+    const key = body.string("key");
+    body.end();
+    if (key === undefined) throw new ControlError("key is missing");
+    accounts.revoke(Accounts.digest(key));
+    saveAccounts();
+    return c.json({ revoked: true });
+  });
+}
+
+function settingRoutes(app: Hono, parts: SandboxParts): void {
+  const { settings, listener } = parts;
+  app.get("/_sandbox/settings", (c) => c.json(settings));
+  app.post("/_sandbox/settings", async (c) => {
+    const body = await readBody(c);
+    const latencyMs = body.integer("latency_ms", 0);
+    const searchLagMs = body.integer("search_lag_ms", 0);
+    body.end();
+    if (latencyMs !== undefined) settings.latency_ms = latencyMs;
+    if (searchLagMs !== undefined) settings.search_lag_ms = searchLagMs;
+    return c.json(settings);
+  });
+  app.post("/_sandbox/listener/close", async (c) => {
+    await listener.close();
+    return c.json({ listening: false });
+  });
+  app.post("/_sandbox/listener/open", async (c) => {
+    await listener.open();
+    return c.json({ listening: true });
+  });
+  app.post("/_sandbox/reset", (c) => {
+    parts.held.release({}, "drop");
+    parts.rules.clear();
+    parts.webhooks.clear();
+    parts.accounts.clear();
+    parts.clock.offsetMs = 0;
+    parts.pipeline.resetLocks();
+    parts.store.reset();
+    parts.log.clear();
+    return c.json({ reset: true });
+  });
+}

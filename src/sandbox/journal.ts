@@ -1,0 +1,142 @@
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import type Stripe from "stripe";
+import type { StoredPaymentMethod } from "./payment-methods.js";
+import type { KeyRecord } from "./store.js";
+
+export type JournalOperation =
+  | ["payment_intent", realm: string, Stripe.PaymentIntent]
+  | ["payment_intent_dropped", realm: string, id: string]
+  | ["charge", realm: string, Stripe.Charge]
+  | ["payment_method", realm: string, StoredPaymentMethod]
+  | ["event", realm: string, Stripe.Event]
+  | ["key", realm: string, key: string, KeyRecord]
+  | ["key_dropped", realm: string, key: string]
+  | ["setting", name: string, value: unknown];
+
+/** Stands in a line for an object written earlier in the same line: an event's or a saved answer's copy of it. */
+interface SameAs {
+  readonly $same_as: number;
+}
+
+const FILE_NAME = "journal.jsonl";
+
+/**
+ * Append-only file, one line a request. A line is in the operating system's hands before the answer goes out, which
+ * outlives `kill -9` of the process; a power failure may take the last lines (there is no fsync: it is a sandbox).
+ */
+export class Journal {
+  readonly #path: string;
+  #file: number;
+
+  constructor(directory: string) {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    this.#path = join(directory, FILE_NAME);
+    this.#file = openSync(this.#path, "a", 0o600);
+  }
+
+  /** Every operation kept. A last line cut short by a kill is left out: its request was not answered. */
+  read(): JournalOperation[] {
+    if (!existsSync(this.#path)) return [];
+    const lines = readFileSync(this.#path, "utf8").split("\n");
+    const operations: JournalOperation[] = [];
+    for (const [index, line] of lines.entries()) {
+      if (line === "") continue;
+      try {
+        operations.push(...expand(JSON.parse(line) as JournalOperation[]));
+      } catch (error) {
+        if (index >= lines.length - 1) break;
+        throw new Error(`sandbox journal ${this.#path}: line ${index + 1} is unreadable`, { cause: error });
+      }
+    }
+    return operations;
+  }
+
+  append(operations: JournalOperation[]): void {
+    writeWhole(this.#file, `${JSON.stringify(compact(operations))}\n`);
+  }
+
+  /** Replaces the file by one that holds these operations, in one rename. */
+  rewrite(operations: JournalOperation[]): void {
+    const next = `${this.#path}.next`;
+    writeFileSync(next, "", { mode: 0o600 });
+    const file = openSync(next, "a", 0o600);
+    for (const operation of operations) writeWhole(file, `${JSON.stringify([operation])}\n`);
+    renameSync(next, this.#path);
+    closeSync(this.#file);
+    this.#file = file;
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+}
+
+function writeWhole(file: number, text: string): void {
+  const bytes = Buffer.from(text, "utf8");
+  let written = 0;
+  while (written < bytes.length) written += writeSync(file, bytes, written);
+}
+
+// The same PaymentIntent would stand three times in a line: as itself, in its event and in the key's saved answer.
+function compact(operations: JournalOperation[]): unknown[] {
+  const places = new Map<object, number>();
+  return operations.map((operation, place) => {
+    if (operation[0] === "payment_intent") {
+      places.set(operation[2], place);
+      return operation;
+    }
+    if (operation[0] === "event") {
+      const event = operation[2];
+      const same = places.get(event.data.object);
+      if (same === undefined) return operation;
+      return ["event", operation[1], { ...event, data: { ...event.data, object: { $same_as: same } } }];
+    }
+    if (operation[0] === "key" && operation[3].answer !== null) {
+      const { answer } = operation[3];
+      const same = places.get(answer.body);
+      if (same === undefined) return operation;
+      return [
+        "key",
+        operation[1],
+        operation[2],
+        { ...operation[3], answer: { ...answer, body: { $same_as: same } } },
+      ];
+    }
+    return operation;
+  });
+}
+
+function expand(operations: JournalOperation[]): JournalOperation[] {
+  const original = (value: object): object => {
+    const place = (value as Partial<SameAs>).$same_as;
+    const operation = place === undefined ? undefined : operations[place];
+    return operation?.[0] === "payment_intent" ? operation[2] : value;
+  };
+  return operations.map((operation) => {
+    if (operation[0] === "event") {
+      const event = operation[2];
+      const object = original(event.data.object);
+      return ["event", operation[1], { ...event, data: { ...event.data, object } } as Stripe.Event];
+    }
+    if (operation[0] === "key" && operation[3].answer !== null) {
+      const { answer } = operation[3];
+      return [
+        "key",
+        operation[1],
+        operation[2],
+        { ...operation[3], answer: { ...answer, body: original(answer.body) } },
+      ];
+    }
+    return operation;
+  });
+}

@@ -1,0 +1,129 @@
+import { requiredDate, type Row } from "./rows.js";
+import type { Queryable } from "./db.js";
+
+/** What one accept inserts: key, payment, first attempt, timeline row and event. Names are those of the columns. */
+export interface AcceptRow {
+  readonly tenant_id: string;
+  readonly operation: string;
+  readonly key: string;
+  readonly fingerprint: string;
+  readonly run: number;
+  readonly request_id: string;
+  readonly payment_id: string;
+  readonly attempt_id: string;
+  readonly timeline_id: string;
+  readonly event_id: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly capture_method: string;
+  readonly payment_method: string;
+  readonly customer: string | null;
+  readonly merchant_order_id: string | null;
+  readonly description: string | null;
+  readonly statement_descriptor: string | null;
+  readonly return_url: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly provider: string;
+  readonly provider_account: string | null;
+  readonly livemode: boolean;
+  readonly parameters: string;
+  /** The payment as its first event shows it, without the two times, which are the database's. */
+  readonly document: object;
+}
+
+/** When the row was accepted, or null: the key, the derived attempt or the order id is already there. */
+export type Accepted = { readonly acceptedAt: Date } | null;
+
+/**
+ * Accepts many requests in one statement and one commit. A row whose key, attempt or order id stands already inserts
+ * nothing and yields null: who holds it is read afterwards. A row that loses a race on the attempt or the order id
+ * fails the whole statement with 23505: the caller sends the rows again one by one.
+ * Rows are inserted in key order, so that two batches cannot deadlock.
+ */
+export async function acceptPayments(db: Queryable, rows: readonly AcceptRow[]): Promise<Accepted[]> {
+  const accepted = await db<Row[]>`
+    with input as materialized (
+      select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as x(
+        tenant_id text, operation text, key text, fingerprint text, run int, request_id text, payment_id text,
+        attempt_id text, timeline_id text, event_id text, amount bigint, currency text, capture_method text,
+        payment_method text, customer text, merchant_order_id text, description text, statement_descriptor text,
+        return_url text, metadata json, provider text, provider_account text, livemode boolean, parameters text,
+        document jsonb)
+    ), claimed as (
+      insert into idempotency_keys (tenant_id, operation, key, fingerprint, run, resource_id, request_id)
+      select i.tenant_id, i.operation, i.key, i.fingerprint, i.run, i.payment_id, i.request_id
+        from input i
+       where not exists (select from attempts a where a.tenant_id = i.tenant_id and a.id = i.attempt_id)
+         and not exists (select from payments p where p.tenant_id = i.tenant_id
+                          and p.merchant_order_id = i.merchant_order_id and p.holds_order_id)
+       order by i.tenant_id, i.operation, i.key
+      on conflict do nothing
+      returning tenant_id, operation, key
+    ), fresh as (
+      select i.* from input i join claimed using (tenant_id, operation, key)
+    ), ${insertPayment(db)}
+    select tenant_id, payment_id, now() as accepted_at from fresh`;
+  const times = new Map(accepted.map((row) => [row["payment_id"], requiredDate(row["accepted_at"])]));
+  return rows.map((row) => {
+    const acceptedAt = times.get(row.payment_id);
+    return acceptedAt === undefined ? null : { acceptedAt };
+  });
+}
+
+/**
+ * Runs a key afresh whose last run was proven to be without effect. Null: the key is not (or no longer)
+ * `failed_retryable` in run `run - 1`, so another request was first. 23505: the order id or the attempt is taken.
+ */
+export async function acceptRetry(db: Queryable, row: AcceptRow): Promise<Accepted> {
+  const [accepted] = await db<Row[]>`
+    with input as materialized (
+      select * from json_to_recordset(${JSON.stringify([row])}::text::json) as x(
+        tenant_id text, operation text, key text, fingerprint text, run int, request_id text, payment_id text,
+        attempt_id text, timeline_id text, event_id text, amount bigint, currency text, capture_method text,
+        payment_method text, customer text, merchant_order_id text, description text, statement_descriptor text,
+        return_url text, metadata json, provider text, provider_account text, livemode boolean, parameters text,
+        document jsonb)
+    ), claimed as (
+      update idempotency_keys k
+         set state = 'in_progress', run = i.run, resource_id = i.payment_id, request_id = i.request_id,
+             completed_at = null, expires_at = null
+        from input i
+       where k.tenant_id = i.tenant_id and k.operation = i.operation and k.key = i.key
+         and k.state = 'failed_retryable' and k.run = i.run - 1 and k.fingerprint = i.fingerprint
+         and k.expires_at > now()
+      returning k.tenant_id, k.operation, k.key
+    ), fresh as (
+      select i.* from input i join claimed using (tenant_id, operation, key)
+    ), ${insertPayment(db)}
+    select payment_id, now() as accepted_at from fresh`;
+  return accepted === undefined ? null : { acceptedAt: requiredDate(accepted["accepted_at"]) };
+}
+
+/** What every accept inserts beside its key, for the rows of `fresh`. */
+function insertPayment(db: Queryable) {
+  return db`paid as (
+      insert into payments (tenant_id, id, amount, currency, capture_method, payment_method, customer,
+        merchant_order_id, holds_order_id, description, statement_descriptor, return_url, metadata, provider, livemode)
+      select tenant_id, payment_id, amount, currency, capture_method, payment_method, customer,
+        merchant_order_id, merchant_order_id is not null, description, statement_descriptor, return_url, metadata,
+        provider, livemode
+        from fresh
+    ), attempted as (
+      insert into attempts (tenant_id, id, payment_id, operation, idempotency_key, run, request_id, provider,
+        provider_account, livemode, parameters)
+      select tenant_id, attempt_id, payment_id, operation, key, run, request_id, provider, provider_account, livemode, parameters
+        from fresh
+    ), told as (
+      insert into timeline (tenant_id, payment_id, id, kind, to_status, reason, attempt_id)
+      select tenant_id, payment_id, timeline_id, 'transition', 'processing', 'accepted', attempt_id from fresh
+    ), announced as (
+      insert into outbox (tenant_id, id, type, payment_id, data)
+      select tenant_id, event_id, 'payment.created', payment_id,
+             (document || jsonb_build_object('created_at', ${rfc3339(db)}, 'updated_at', ${rfc3339(db)}))::json
+        from fresh
+    )`;
+}
+
+function rfc3339(db: Queryable) {
+  return db`to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+}

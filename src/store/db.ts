@@ -1,0 +1,137 @@
+import { drizzle, type PostgresJsDatabase } from "drizzle-orm/postgres-js";
+import postgres from "postgres";
+import { PawlError } from "../domain/errors.js";
+
+export type Sql = postgres.Sql;
+/** A pool or a transaction: what every function of the store takes first. */
+export type Queryable = postgres.Sql | postgres.TransactionSql;
+
+/**
+ * Drizzle shares the client and turns its date and json serializers off, so raw statements pass and get text for
+ * both: times as PostgreSQL prints them in UTC, JSON as a string.
+ */
+export interface Database {
+  readonly sql: Sql;
+  readonly read: PostgresJsDatabase;
+  close(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  readonly url: string;
+  readonly poolMax: number;
+  readonly prepare: boolean;
+}
+
+const CONNECT_TIMEOUT_SECONDS = 5;
+const CLOSE_TIMEOUT_SECONDS = 5;
+/** Connections are remade now and then, so that a failover behind one name is noticed; idle ones stay. */
+const CONNECTION_LIFETIME_SECONDS = 30 * 60;
+
+export function openDatabase(options: DatabaseOptions): Database {
+  const sql = postgres(options.url, {
+    max: options.poolMax,
+    prepare: options.prepare,
+    connect_timeout: CONNECT_TIMEOUT_SECONDS,
+    max_lifetime: CONNECTION_LIFETIME_SECONDS,
+    connection: { application_name: "pawl", TimeZone: "UTC" },
+    onnotice: () => undefined,
+    // A delay of its own before reconnecting would keep requests waiting after the database is back.
+    backoff: () => RECONNECT_SECONDS,
+  });
+  return {
+    sql,
+    read: drizzle(sql),
+    close: () => sql.end({ timeout: CLOSE_TIMEOUT_SECONDS }),
+  };
+}
+
+const RECONNECT_SECONDS = 0.2;
+
+/** SQLSTATE, or the client's own code for a lost connection; from the cause where Drizzle wraps it. */
+export function errorCode(error: unknown): string | null {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    const code = (at as { code?: unknown }).code;
+    if (typeof code === "string") return code;
+  }
+  return null;
+}
+
+export function violatedConstraint(error: unknown): string | null {
+  if (errorCode(error) !== "23505") return null;
+  const named = error as { constraint_name?: unknown };
+  return typeof named.constraint_name === "string" ? named.constraint_name : null;
+}
+
+/** Errors of a connection and of a server that stops, starts, is full or is a standby: not this request's fault. */
+const UNAVAILABLE = new Set([
+  "CONNECTION_CLOSED",
+  "CONNECTION_ENDED",
+  "CONNECTION_DESTROYED",
+  "CONNECT_TIMEOUT",
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EPIPE",
+  "ETIMEDOUT",
+  "57P01",
+  "57P02",
+  "57P03",
+  "53100",
+  "53200",
+  "53300",
+  "25006",
+]);
+
+export function isUnavailable(error: unknown): boolean {
+  const code = errorCode(error);
+  return code !== null && (UNAVAILABLE.has(code) || code.startsWith("08"));
+}
+
+const RETRYABLE = new Set(["40001", "40P01"]);
+/** A deadlock or serialization failure costs both sides little; more than this many in a row is a bug to see. */
+const TRANSIENT_TRIES = 4;
+const DEADLINE_MS = 8_000;
+const RETRY_AFTER_SECONDS = 1;
+
+/**
+ * Runs one unit of database work: retries what PostgreSQL rolled back as transient, and turns a database that is
+ * not there (or does not answer within 8 s) into `service_unavailable`. After a lost connection the work may or
+ * may not have been committed: the caller's idempotency decides, never a blind repeat here.
+ */
+export async function withDatabase<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await withDeadline(work());
+    } catch (error) {
+      const code = errorCode(error);
+      if (code !== null && RETRYABLE.has(code) && tries < TRANSIENT_TRIES) continue;
+      if (isUnavailable(error)) throw unavailable(error);
+      throw error;
+    }
+  }
+}
+
+function unavailable(cause: unknown): PawlError {
+  return new PawlError("service_unavailable", "The database cannot be reached; the same key is safe to send again.", {
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+    cause,
+  });
+}
+
+async function withDeadline<T>(work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(unavailable(new Error("no answer within the deadline"))), DEADLINE_MS);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** A transaction for what cannot be one statement. Retried as a whole with `withDatabase` around it. */
+export function withTransaction<T>(db: Database, work: (tx: postgres.TransactionSql) => Promise<T>): Promise<T> {
+  return withDatabase(() => db.sql.begin(work) as Promise<T>);
+}

@@ -1,0 +1,115 @@
+import type { Payment, PaymentStatus } from "../domain/payment.js";
+import type { Queryable } from "./db.js";
+import { PAYMENT_COLUMNS, paymentOf, requiredDate, type Row, textOrNull } from "./rows.js";
+
+export interface PaymentFilter {
+  readonly status?: PaymentStatus | undefined;
+  readonly merchantOrderId?: string | undefined;
+  readonly createdAfter?: Date | undefined;
+  readonly createdBefore?: Date | undefined;
+}
+
+/** The charge attempt of a payment tells its provider object and, while it is open, its resolution. */
+function selectPayment(db: Queryable) {
+  return db`select ${db.unsafe(PAYMENT_COLUMNS.map((column) => `p.${column} as p_${column}`).join(", "))},
+      a.provider_payment_id, a.wait_reason, a.unknown_since, a.due_at
+    from payments p left join attempts a on a.tenant_id = p.tenant_id and a.payment_id = p.id`;
+}
+
+export async function readPayment(db: Queryable, tenantId: string, paymentId: string): Promise<Payment | null> {
+  const [row] = await db<Row[]>`${selectPayment(db)} where p.tenant_id = ${tenantId} and p.id = ${paymentId}`;
+  return row === undefined ? null : paymentOf(row);
+}
+
+export async function readOrderHolder(db: Queryable, tenantId: string, merchantOrderId: string): Promise<Payment | null> {
+  const [row] = await db<Row[]>`${selectPayment(db)}
+    where p.tenant_id = ${tenantId} and p.merchant_order_id = ${merchantOrderId} and p.holds_order_id`;
+  return row === undefined ? null : paymentOf(row);
+}
+
+/** The payment of the newest of these attempts; null where none of them exists. */
+export async function readPaymentOfAttempts(
+  db: Queryable,
+  tenantId: string,
+  attemptIds: readonly string[],
+): Promise<Payment | null> {
+  const [row] = await db<Row[]>`${selectPayment(db)}
+    where a.tenant_id = ${tenantId} and a.id = any(${attemptIds as string[]}::text[]) order by a.run desc limit 1`;
+  return row === undefined ? null : paymentOf(row);
+}
+
+/** Newest first; `before` is the id that the last page ended with. */
+export async function listPayments(
+  db: Queryable,
+  tenantId: string,
+  filter: PaymentFilter,
+  page: { readonly limit: number; readonly before: string | null },
+): Promise<Payment[]> {
+  const rows = await db<Row[]>`${selectPayment(db)}
+    where p.tenant_id = ${tenantId}
+      ${page.before === null ? db`` : db`and p.id < ${page.before}`}
+      ${filter.status === undefined ? db`` : db`and p.status = ${filter.status}`}
+      ${filter.merchantOrderId === undefined ? db`` : db`and p.merchant_order_id = ${filter.merchantOrderId}`}
+      ${filter.createdAfter === undefined ? db`` : db`and p.created_at > ${filter.createdAfter.toISOString()}`}
+      ${filter.createdBefore === undefined ? db`` : db`and p.created_at < ${filter.createdBefore.toISOString()}`}
+    order by p.id desc limit ${page.limit}`;
+  return rows.map(paymentOf);
+}
+
+/** Which of these payments are no longer being worked on: for callers that wait in another process than the worker. */
+export async function readSettled(
+  db: Queryable,
+  payments: readonly { readonly tenantId: string; readonly paymentId: string }[],
+): Promise<string[]> {
+  const rows = await db<Row[]>`
+    select p.id from payments p
+      join (select unnest(${payments.map((p) => p.tenantId)}::text[]) as tenant_id,
+                   unnest(${payments.map((p) => p.paymentId)}::text[]) as id) w using (tenant_id, id)
+     where p.status <> 'processing'`;
+  return rows.map((row) => row["id"] as string);
+}
+
+export interface TimelineEntry {
+  readonly id: string;
+  readonly at: Date;
+  readonly kind: "transition" | "send" | "question";
+  readonly from: string | null;
+  readonly to: string | null;
+  readonly reason: string;
+  readonly attemptId: string | null;
+  readonly call: string | null;
+  readonly providerKey: string | null;
+  readonly fence: number | null;
+  readonly outcome: string | null;
+  readonly providerRequestId: string | null;
+  readonly sentAt: Date | null;
+}
+
+/** Oldest first; `after` is the id that the last page ended with. */
+export async function readTimeline(
+  db: Queryable,
+  tenantId: string,
+  paymentId: string,
+  page: { readonly limit: number; readonly after: string | null },
+): Promise<TimelineEntry[]> {
+  const rows = await db<Row[]>`
+    select * from timeline
+     where tenant_id = ${tenantId} and payment_id = ${paymentId}
+       ${page.after === null ? db`` : db`and id > ${page.after}`}
+     order by id limit ${page.limit}`;
+  return rows.map((row) => ({
+    id: row["id"] as string,
+    at: requiredDate(row["at"]),
+    kind: row["kind"] as TimelineEntry["kind"],
+    from: textOrNull(row["from_status"]),
+    to: textOrNull(row["to_status"]),
+    reason: row["reason"] as string,
+    attemptId: textOrNull(row["attempt_id"]),
+    call: textOrNull(row["call"]),
+    providerKey: textOrNull(row["provider_key"]),
+    fence: row["fence"] === null ? null : Number(row["fence"]),
+    outcome: textOrNull(row["outcome"]),
+    providerRequestId: textOrNull(row["provider_request_id"]),
+    sentAt: row["sent_at"] === null ? null : requiredDate(row["sent_at"]),
+  }));
+}

@@ -1,0 +1,252 @@
+import { sql } from "drizzle-orm";
+import {
+  bigint,
+  boolean,
+  customType,
+  foreignKey,
+  index,
+  integer,
+  pgEnum,
+  pgTable,
+  primaryKey,
+  text,
+  timestamp,
+  uniqueIndex,
+} from "drizzle-orm/pg-core";
+
+/**
+ * `tenant_id` leads every primary key, unique key and foreign key, there are no triggers and no sequence that all
+ * tenants share, so that the tables can be distributed by tenant as they are (docs/adr/0005).
+ */
+
+const moment = (name: string) => timestamp(name, { withTimezone: true, mode: "date" });
+/** `json`, not `jsonb`: member order and number text stay as they were written. */
+const json = customType<{ data: unknown; driverData: string }>({
+  dataType: () => "json",
+  toDriver: (value) => JSON.stringify(value),
+  fromDriver: (value) => (typeof value === "string" ? (JSON.parse(value) as unknown) : value),
+});
+
+export const paymentStatus = pgEnum("payment_status", [
+  "processing",
+  "requires_action",
+  "authorized",
+  "succeeded",
+  "failed",
+  "canceled",
+  "needs_review",
+]);
+
+export const attemptState = pgEnum("attempt_state", [
+  "started",
+  "creating",
+  "create_unknown",
+  "charge_created",
+  "confirming",
+  "confirm_unknown",
+  "following",
+  "fencing",
+  "completed",
+]);
+
+export const keyState = pgEnum("idempotency_key_state", ["in_progress", "completed", "failed_retryable"]);
+
+/** One row: what this installation is. Its secret derives attempt ids, so it must survive with the data (a dump has it). */
+export const installation = pgTable("installation", {
+  singleton: boolean("singleton").primaryKey().default(true),
+  secret: text("secret").notNull(),
+  createdAt: moment("created_at").notNull().defaultNow(),
+});
+
+/** Which provider account a credential belongs to, remembered so that a start does not depend on the provider. */
+export const providerAccounts = pgTable(
+  "provider_accounts",
+  {
+    provider: text("provider").notNull(),
+    credentialDigest: text("credential_digest").notNull(),
+    accountId: text("account_id").notNull(),
+    seenAt: moment("seen_at").notNull().defaultNow(),
+  },
+  (t) => [primaryKey({ columns: [t.provider, t.credentialDigest] })],
+);
+
+export const tenants = pgTable("tenants", {
+  id: text("id").primaryKey(),
+  name: text("name").notNull(),
+  createdAt: moment("created_at").notNull().defaultNow(),
+});
+
+export const apiKeys = pgTable(
+  "api_keys",
+  {
+    tenantId: text("tenant_id")
+      .notNull()
+      .references(() => tenants.id),
+    id: text("id").notNull(),
+    /** Hex SHA-256 of the secret, which has 256 random bits. The secret itself is stored nowhere. */
+    secretHash: text("secret_hash").notNull(),
+    scopes: text("scopes").array().notNull(),
+    livemode: boolean("livemode").notNull(),
+    createdAt: moment("created_at").notNull().defaultNow(),
+    revokedAt: moment("revoked_at"),
+  },
+  (t) => [primaryKey({ columns: [t.tenantId, t.id] })],
+);
+
+/** No lease: key, payment and attempt commit together, and it is the attempt that is leased, fenced and taken over. */
+export const idempotencyKeys = pgTable(
+  "idempotency_keys",
+  {
+    tenantId: text("tenant_id").notNull(),
+    operation: text("operation").notNull(),
+    key: text("key").notNull(),
+    /** `v1:` + hex SHA-256. */
+    fingerprint: text("fingerprint").notNull(),
+    state: keyState("state").notNull().default("in_progress"),
+    run: integer("run").notNull().default(1),
+    resourceId: text("resource_id").notNull(),
+    /** Of the request that the current run began with: part of the stored body. */
+    requestId: text("request_id").notNull(),
+    responseStatus: integer("response_status"),
+    responseHeaders: json("response_headers"),
+    responseBody: text("response_body"),
+    createdAt: moment("created_at").notNull().defaultNow(),
+    completedAt: moment("completed_at"),
+    expiresAt: moment("expires_at"),
+  },
+  (t) => [
+    primaryKey({ columns: [t.tenantId, t.operation, t.key] }),
+    index("idempotency_keys_expiry").on(t.expiresAt).where(sql`${t.expiresAt} is not null`),
+  ],
+);
+
+export const payments = pgTable(
+  "payments",
+  {
+    tenantId: text("tenant_id").notNull(),
+    id: text("id").notNull(),
+    status: paymentStatus("status").notNull().default("processing"),
+    version: integer("version").notNull().default(1),
+    amount: bigint("amount", { mode: "number" }).notNull(),
+    currency: text("currency").notNull(),
+    captureMethod: text("capture_method").notNull(),
+    paymentMethod: text("payment_method").notNull(),
+    customer: text("customer"),
+    merchantOrderId: text("merchant_order_id"),
+    holdsOrderId: boolean("holds_order_id").notNull(),
+    description: text("description"),
+    statementDescriptor: text("statement_descriptor"),
+    returnUrl: text("return_url"),
+    metadata: json("metadata").notNull(),
+    provider: text("provider").notNull(),
+    nextAction: json("next_action"),
+    failure: json("failure"),
+    amountCapturable: bigint("amount_capturable", { mode: "number" }).notNull().default(0),
+    amountCaptured: bigint("amount_captured", { mode: "number" }).notNull().default(0),
+    amountRefunded: bigint("amount_refunded", { mode: "number" }).notNull().default(0),
+    livemode: boolean("livemode").notNull(),
+    createdAt: moment("created_at").notNull().defaultNow(),
+    updatedAt: moment("updated_at").notNull().defaultNow(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.tenantId, t.id] }),
+    uniqueIndex("payments_order_id_held").on(t.tenantId, t.merchantOrderId).where(sql`${t.holdsOrderId}`),
+    index("payments_by_order_id").on(t.tenantId, t.merchantOrderId, t.id).where(sql`${t.merchantOrderId} is not null`),
+  ],
+);
+
+/** One external effect. `due_at` is null once nothing is left to do; the lease is the only thing that keeps others off. */
+export const attempts = pgTable(
+  "attempts",
+  {
+    tenantId: text("tenant_id").notNull(),
+    id: text("id").notNull(),
+    paymentId: text("payment_id").notNull(),
+    operation: text("operation").notNull(),
+    idempotencyKey: text("idempotency_key").notNull(),
+    run: integer("run").notNull(),
+    requestId: text("request_id").notNull(),
+    state: attemptState("state").notNull().default("started"),
+    fence: bigint("fence", { mode: "number" }).notNull().default(0),
+    leaseOwner: text("lease_owner"),
+    leaseExpiresAt: moment("lease_expires_at"),
+    dueAt: moment("due_at").defaultNow(),
+    provider: text("provider").notNull(),
+    providerAccount: text("provider_account"),
+    livemode: boolean("livemode").notNull(),
+    parameters: text("parameters").notNull(),
+    providerPaymentId: text("provider_payment_id"),
+    unresolved: boolean("unresolved").notNull().default(false),
+    keySpent: boolean("key_spent").notNull().default(false),
+    createFirstSentAt: moment("create_first_sent_at"),
+    confirmFirstSentAt: moment("confirm_first_sent_at"),
+    fenceFirstSentAt: moment("fence_first_sent_at"),
+    fenceRound: integer("fence_round").notNull().default(1),
+    waits: integer("waits").notNull().default(0),
+    waitReason: text("wait_reason"),
+    unknownSince: moment("unknown_since"),
+    createdAt: moment("created_at").notNull().defaultNow(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.tenantId, t.id] }),
+    foreignKey({ columns: [t.tenantId, t.paymentId], foreignColumns: [payments.tenantId, payments.id] }),
+    index("attempts_due").on(t.dueAt).where(sql`${t.dueAt} is not null`),
+    index("attempts_by_payment").on(t.tenantId, t.paymentId),
+  ],
+);
+
+/** Append-only: every transition, every abnormal send and every question, with the provider's request id. */
+export const timeline = pgTable(
+  "timeline",
+  {
+    tenantId: text("tenant_id").notNull(),
+    paymentId: text("payment_id").notNull(),
+    id: text("id").notNull(),
+    at: moment("at").notNull().defaultNow(),
+    kind: text("kind").notNull(),
+    from: text("from_status"),
+    to: text("to_status"),
+    reason: text("reason").notNull(),
+    attemptId: text("attempt_id"),
+    call: text("call"),
+    providerKey: text("provider_key"),
+    fence: bigint("fence", { mode: "number" }),
+    outcome: text("outcome"),
+    providerRequestId: text("provider_request_id"),
+    sentAt: moment("sent_at"),
+  },
+  (t) => [primaryKey({ columns: [t.tenantId, t.paymentId, t.id] })],
+);
+
+/** One row a fact, written in the fact's own transaction. */
+export const outbox = pgTable(
+  "outbox",
+  {
+    tenantId: text("tenant_id").notNull(),
+    id: text("id").notNull(),
+    type: text("type").notNull(),
+    paymentId: text("payment_id").notNull(),
+    data: json("data").notNull(),
+    createdAt: moment("created_at").notNull().defaultNow(),
+  },
+  (t) => [primaryKey({ columns: [t.tenantId, t.id] })],
+);
+
+/** What no machine may decide alone. At most one open review a payment; a later fact closes it. */
+export const reviews = pgTable(
+  "reviews",
+  {
+    tenantId: text("tenant_id").notNull(),
+    id: text("id").notNull(),
+    paymentId: text("payment_id").notNull(),
+    attemptId: text("attempt_id").notNull(),
+    reason: text("reason").notNull(),
+    openedAt: moment("opened_at").notNull().defaultNow(),
+    closedAt: moment("closed_at"),
+    closedBy: text("closed_by"),
+  },
+  (t) => [
+    primaryKey({ columns: [t.tenantId, t.id] }),
+    uniqueIndex("reviews_open").on(t.tenantId, t.paymentId).where(sql`${t.closedAt} is null`),
+  ],
+);

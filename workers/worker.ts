@@ -1,0 +1,15 @@
+import type { Deps } from "../src/operations/deps.js";
+import type { AttemptPool } from "../src/operations/claim-attempts.js";
+
+/** What a worker is given beside the operations' own dependencies. */
+export interface WorkerDeps extends Deps {
+  readonly pool: AttemptPool;
+}
+
+/** One background process of the system: a name, how often it looks when nothing wakes it, and one round of its work. */
+export interface Worker {
+  readonly name: "attempts" | "reconciler" | "reaper";
+  intervalMs(deps: WorkerDeps): number;
+  /** True: there may be more to do at once. */
+  runOnce(deps: WorkerDeps): Promise<boolean>;
+}
