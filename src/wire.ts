@@ -7,6 +7,9 @@ import { systemClock } from "./lib/clock.js";
 import { Coalescer } from "./lib/coalesce.js";
 import type { Logger } from "./lib/log.js";
 import { type PollLoop, startPollLoop } from "./lib/poll-loop.js";
+import { createAdminApp } from "./http/admin/admin-app.js";
+import { createApp } from "./http/app.js";
+import { type Server, serve } from "./http/serve.js";
 import { createAccepter } from "./operations/accept-batch.js";
 import { KeyCache } from "./operations/authenticate.js";
 import { OutcomeHub } from "./operations/await-outcome.js";
@@ -32,14 +35,21 @@ export interface Targets {
   readonly stripeApiBase: string | null;
 }
 
-/** A wired process: what operations need, and the background loops that can run in it. */
+export interface Listening {
+  readonly apiPort: number | null;
+  readonly adminPort: number;
+}
+
+/** A wired process: what operations need, and what can run in it. */
 export interface Pawl {
   readonly deps: Deps;
+  /** The operator's listener, and the API's where `api` is set. Throws ConfigError where a port is taken. */
+  listen(api: boolean): Promise<Listening>;
   startWorkers(names: readonly WorkerName[]): Promise<void>;
   /** Looks after callers that wait here for what another process does. */
   watchOutcomes(): Promise<void>;
-  /** No new work begins; resolves when what is under way has ended. */
-  drain(): Promise<void>;
+  /** No new work begins; resolves when running requests and attempts have ended, or `graceMs` is over. */
+  drain(graceMs: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -92,11 +102,19 @@ export async function wire(config: Config, targets: Targets, log: Logger): Promi
   };
   const pool = new AttemptPool(deps, () => loops.get("attempts")?.wake());
   let outcomeLoop: PollLoop | null = null;
+  let stopping = false;
+  let api: Server | null = null;
+  let admin: Server | null = null;
   // Known early, attempts are stamped with it at the accept; unknown, the first claim stamps them.
   deps.account.resolve().catch((error: unknown) => log.warn({ err: error }, "provider account not known yet"));
 
   return {
     deps,
+    listen: async (withApi) => {
+      admin = await listenOn("ADMIN_PORT", createAdminApp(deps, () => stopping), config.adminHost, config.adminPort);
+      if (withApi) api = await listenOn("PORT", createApp(deps), config.host, config.port);
+      return { apiPort: api?.port ?? null, adminPort: admin.port };
+    },
     startWorkers: async (names) => {
       for (const name of names) loops.set(name, startWorker(name, { ...deps, pool }));
       if (names.includes("attempts")) await listen(db, "pawl_attempts", () => loops.get("attempts")?.wake());
@@ -107,11 +125,17 @@ export async function wire(config: Config, targets: Targets, log: Logger): Promi
         for (const id of ids) deps.outcomes.wake(id, { type: "elsewhere" });
       });
     },
-    drain: async () => {
+    drain: async (graceMs) => {
+      stopping = true;
+      // Callers that would wait past the grace are told "processing" while there is still time to tell them.
+      const release = setTimeout(() => deps.outcomes.releaseAll(), graceMs - Math.min(2_000, graceMs / 4));
+      await api?.close(graceMs);
+      clearTimeout(release);
       await Promise.all([...loops.values()].map((loop) => loop.stop()));
       await pool.drain();
     },
     close: async () => {
+      await admin?.close(0);
       await outcomeLoop?.stop();
       attemptHints.stop();
       outcomeHints.stop();
@@ -120,6 +144,33 @@ export async function wire(config: Config, targets: Targets, log: Logger): Promi
     },
   };
 }
+
+async function listenOn(
+  variable: string,
+  app: Parameters<typeof serve>[0],
+  host: string,
+  port: number,
+): Promise<Server> {
+  try {
+    return await serve(app, { host, port });
+  } catch (error) {
+    const code = (error as { code?: string }).code ?? "unknown error";
+    throw new ConfigError(`${variable}: cannot listen on ${host}:${port} (${code})`);
+  }
+}
+
+/** What the command line's own commands need: no provider, no workers. */
+export interface Store extends Pick<Deps, "db" | "clock" | "log" | "settings"> {
+  close(): Promise<void>;
+}
+
+export function openStore(config: Config, databaseUrl: string, log: Logger): Store {
+  const db = openDatabase({ url: databaseUrl, poolMax: 2, prepare: config.databasePrepare });
+  return { db, clock: systemClock, log, settings: config.settings, close: () => db.close() };
+}
+
+/** Brings the schema up to date; safe when many processes start at once. */
+export { migrate } from "./store/migrate.js";
 
 function startWorker(name: WorkerName, deps: WorkerDeps): PollLoop {
   const worker = WORKERS[name];

@@ -1,7 +1,7 @@
 /**
  * The active currencies of ISO 4217 with the digits of their minor unit. Kept by hand from list one (SIX, published
  * 2024-06-25) with what happened since: XCG for ANG (amendment 176, 2025-03-31), CUC gone (withdrawn), BGN gone (the
- * euro, 2026-01-01). Metals, XDR, XTS, XXX and others without a minor unit are left out: nothing can be counted in them.
+ * euro, 2026-01-01). Metals, XDR, XTS and the others without a minor unit are left out: nothing can be counted in them.
  */
 const CODES_BY_MINOR_UNIT_DIGITS = {
   0: "bif clp djf gnf isk jpy kmf krw pyg rwf ugx uyi vnd vuv xaf xof xpf",

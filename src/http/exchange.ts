@@ -10,7 +10,7 @@ import { requestIdOf, traceIdOf, traceparentOf } from "./request-headers.js";
 export interface HttpEnv {
   Bindings: HttpBindings;
 }
-export type HttpContext = Context<HttpEnv>;
+export type HttpContext = Context<HttpEnv, string>;
 
 /** One request and its answer. `tenantId` is set once the caller is known, for the log. */
 export interface Exchange {
@@ -75,7 +75,8 @@ function toResponse(answer: Answer, requestId: string, head: boolean): Response 
 export function otherMethods(allowed: readonly string[]): Work {
   const allow = [...allowed, ...(allowed.includes("GET") ? ["HEAD"] : []), "OPTIONS"];
   return ({ http }) => {
-    if (http.env.incoming.method === "OPTIONS") return { status: 204, headers: { Allow: allow.join(", ") }, body: "" };
+    if (http.env.incoming.method === "OPTIONS")
+      return { status: 204, headers: { Allow: allow.join(", ") }, body: "" };
     throw new PawlError("method_not_allowed", `This path knows ${allow.join(", ")}.`, { allow });
   };
 }

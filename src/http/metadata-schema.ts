@@ -26,14 +26,14 @@ export const metadata = z
       }
       if (name === "__proto__") refuse([name], "must not have this name");
       if (typeof value !== "string") refuse([name], "must be a string");
-      else if (!hasAtMost(value, LONGEST_VALUE)) refuse([name], `must have at most ${LONGEST_VALUE} characters`);
+      else if (!hasAtMost(value, LONGEST_VALUE))
+        refuse([name], `must have at most ${LONGEST_VALUE} characters`);
     }
   })
   .default(() => ({}))
   .openapi({
     type: "object",
     additionalProperties: { type: "string", maxLength: LONGEST_VALUE },
-    propertyNames: { minLength: 1, maxLength: LONGEST_NAME },
     maxProperties: MOST_PAIRS,
     default: {},
     description: "Your own pairs, kept and shown as they are.",

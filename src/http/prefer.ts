@@ -32,7 +32,8 @@ export function parsePrefer(value: string | undefined, defaultWaitMs: number): P
     const seconds = match?.[2] ?? match?.[3] ?? "";
     if (DELTA_SECONDS.test(seconds)) waitSeconds = Math.min(Number(seconds), LONGEST_WAIT_SECONDS);
   }
-  if (waitSeconds !== null) return { waitMs: waitSeconds * 1000, explicit: true, applied: `wait=${waitSeconds}` };
+  if (waitSeconds !== null)
+    return { waitMs: waitSeconds * 1000, explicit: true, applied: `wait=${waitSeconds}` };
   if (respondAsync) return { waitMs: 0, explicit: true, applied: "respond-async" };
   return { waitMs: defaultWaitMs, explicit: false, applied: null };
 }

@@ -11,7 +11,8 @@ export interface Answer {
 /** A 5xx says no more than its request id, so its detail is a fixed text and never the error's own. */
 const SERVER_FAULT_DETAILS: Readonly<Partial<Record<ErrorCode, string>>> = {
   internal_error: "Something went wrong on our side. Quote the request id when you report it.",
-  service_unavailable: "Send the same request again, with the same key: it takes effect at most once.",
+  service_unavailable:
+    "Send the same request again, with the same key where it has one: it takes effect at most once.",
   provider_unavailable: "The payment provably had no effect. Send the request again later with the same key.",
 };
 const RETRY_AFTER_SECONDS: Readonly<Partial<Record<ErrorCode, number>>> = {
@@ -38,7 +39,8 @@ export function problemAnswer(error: unknown, requestId: string, log: Logger): A
   const document = problemDocument(code, detail, { requestId, payment: extra.payment, faults: extra.faults });
   const headers: Record<string, string> = { "Content-Type": PROBLEM_TYPE };
   const retryAfter = RETRY_AFTER_SECONDS[code];
-  if (retryAfter !== undefined) headers["Retry-After"] = String(Math.ceil(extra.retryAfterSeconds ?? retryAfter));
+  if (retryAfter !== undefined)
+    headers["Retry-After"] = String(Math.ceil(extra.retryAfterSeconds ?? retryAfter));
   if (status === 401) headers["WWW-Authenticate"] = 'Bearer realm="pawl"';
   if (extra.allow !== undefined) headers["Allow"] = extra.allow.join(", ");
   if (extra.payment !== undefined) headers["Location"] = paymentPath(extra.payment.id);

@@ -10,8 +10,12 @@ const MAX_BODY_BYTES = 64 * 1024;
 /** The request's body as strict JSON. Throws PawlError: unsupported_media_type and what readBody and parseBody throw. */
 export async function readJson(incoming: IncomingMessage, timeoutMs: number): Promise<StrictJson> {
   if (!isJson(incoming)) {
-    throw new PawlError("unsupported_media_type", "Send the body as `Content-Type: application/json`, in UTF-8.");
+    throw new PawlError(
+      "unsupported_media_type",
+      "Send the body as `Content-Type: application/json`, in UTF-8.",
+    );
   }
-  if (!isUnencoded(incoming)) throw new PawlError("unsupported_media_type", "Send the body without Content-Encoding.");
+  if (!isUnencoded(incoming))
+    throw new PawlError("unsupported_media_type", "Send the body without Content-Encoding.");
   return parseBody(await readBody(incoming, { maxBytes: MAX_BODY_BYTES, timeoutMs }));
 }

@@ -13,7 +13,8 @@ export function headerLines(incoming: IncomingMessage, lowerCaseName: string): s
   const lines: string[] = [];
   for (let index = 0; index < raw.length; index += 2) {
     const name = raw[index] ?? "";
-    if (name.length === lowerCaseName.length && name.toLowerCase() === lowerCaseName) lines.push(raw[index + 1] ?? "");
+    if (name.length === lowerCaseName.length && name.toLowerCase() === lowerCaseName)
+      lines.push(raw[index + 1] ?? "");
   }
   return lines;
 }

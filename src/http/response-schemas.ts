@@ -46,7 +46,11 @@ export const paymentSchema = z
       .nullable()
       .openapi({ description: "Why it failed, and what another try needs." }),
     resolution: z
-      .strictObject({ state: z.enum(["unknown", "held", "review"]), reason: z.string(), next_check_at: nullableText })
+      .strictObject({
+        state: z.enum(["unknown", "held", "review"]),
+        reason: z.string(),
+        next_check_at: nullableText,
+      })
       .nullable()
       .openapi({ description: "What is known while the outcome is unknown." }),
     livemode: z.boolean(),

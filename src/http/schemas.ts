@@ -58,7 +58,9 @@ export const paymentInput = z
         "Your identity of the order, kept for ever: while a payment holds it, another key with it gets 409 `merchant_order_id_taken`.",
       example: "order-17",
     }),
-    customer: optionalText({ most: 255, visibleAscii: true }).openapi({ description: "The provider's customer id." }),
+    customer: optionalText({ most: 255, visibleAscii: true }).openapi({
+      description: "The provider's customer id.",
+    }),
     description: optionalText({ most: 1000, lines: true }),
     statement_descriptor: optionalText({ most: 22, visibleAscii: "with spaces" })
       .refine((text) => text === null || (/[A-Za-z]/.test(text) && !/[<>\\'"*]/.test(text)), DESCRIPTOR_RULE)

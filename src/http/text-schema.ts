@@ -22,10 +22,15 @@ export function hasAtMost(text: string, most: number): boolean {
 }
 
 function allowed(rule: TextRule): { readonly pattern: RegExp; readonly message: string } {
-  if (rule.visibleAscii === true) return { pattern: /^[\x21-\x7e]*$/, message: "must be printable ASCII without spaces" };
-  if (rule.visibleAscii === "with spaces") return { pattern: /^[\x20-\x7e]*$/, message: "must be printable ASCII" };
+  if (rule.visibleAscii === true)
+    return { pattern: /^[\x21-\x7e]*$/, message: "must be printable ASCII without spaces" };
+  if (rule.visibleAscii === "with spaces")
+    return { pattern: /^[\x20-\x7e]*$/, message: "must be printable ASCII" };
   return rule.lines === true
-    ? { pattern: /^(?:[^\p{Cc}]|[\t\n\r])*$/u, message: "must not hold control characters but line breaks and tabs" }
+    ? {
+        pattern: /^(?:[^\p{Cc}]|[\t\n\r])*$/u,
+        message: "must not hold control characters but line breaks and tabs",
+      }
     : { pattern: /^[^\p{Cc}]*$/u, message: "must not hold control characters" };
 }
 

@@ -13,7 +13,8 @@ const MAX_FAULTS = 100;
 export function parseBody(bytes: Buffer): StrictJson {
   if (!isUtf8(bytes)) throw new PawlError("malformed_request", "The body is not valid UTF-8.");
   const text = bytes.toString("utf8");
-  if (text.startsWith("\ufeff")) throw new PawlError("malformed_request", "The body starts with a byte order mark.");
+  if (text.startsWith("\ufeff"))
+    throw new PawlError("malformed_request", "The body starts with a byte order mark.");
   const value = strictJson(text);
   const pointers = cardNumberPointers(value);
   if (pointers.length > 0) {
@@ -78,7 +79,9 @@ export function validatedQuery<T>(schema: z.ZodType<T>, url: string): T {
   }
   const result = schema.safeParse(values);
   if (result.success && repeated.length === 0) return result.data;
-  const wrong = result.error?.issues.flatMap((issue) => faultsOf(issue, (path) => `?${path.map(String).join("/")}`));
+  const wrong = result.error?.issues.flatMap((issue) =>
+    faultsOf(issue, (path) => `?${path.map(String).join("/")}`),
+  );
   throw invalid("The query is not valid; see `errors`.", [...repeated, ...(wrong ?? [])]);
 }
 

@@ -3,18 +3,10 @@
  * form, strings as JSON.stringify escapes them (RFC 8785). Throws TypeError on what JSON has no form for.
  */
 export function canonicalJson(value: unknown): string {
-  switch (typeof value) {
-    case "string":
-    case "boolean":
-      return JSON.stringify(value);
-    case "number":
-      if (!Number.isFinite(value)) throw new TypeError("canonical JSON has no form for a number that is not finite");
-      return JSON.stringify(value);
-    case "object":
-      return value === null ? "null" : canonicalContainer(value);
-    default:
-      throw new TypeError(`canonical JSON has no form for ${typeof value}`);
-  }
+  if (value === null || typeof value === "string" || typeof value === "boolean") return JSON.stringify(value);
+  if (typeof value === "number" && Number.isFinite(value)) return JSON.stringify(value);
+  if (typeof value === "object") return canonicalContainer(value);
+  throw new TypeError(`canonical JSON has no form for this ${typeof value}`);
 }
 
 function canonicalContainer(value: object): string {

@@ -68,11 +68,12 @@ function runHoldsCardNumber(groups: readonly string[]): boolean {
 }
 
 function isCardNumber(digits: string): boolean {
-  const known = NETWORKS.some(([from, to, lengths]) => {
-    const prefix = digits.slice(0, from.length);
-    return prefix >= from && prefix <= to && lengths.includes(digits.length);
-  });
-  return known && hasLuhnDigit(digits);
+  return hasLuhnDigit(digits) && NETWORKS.some((network) => belongsTo(network, digits));
+}
+
+function belongsTo([from, to, lengths]: (typeof NETWORKS)[number], digits: string): boolean {
+  const prefix = digits.slice(0, from.length);
+  return prefix >= from && prefix <= to && lengths.includes(digits.length);
 }
 
 function hasLuhnDigit(digits: string): boolean {

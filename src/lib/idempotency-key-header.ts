@@ -20,7 +20,8 @@ export function parseIdempotencyKey(lines: readonly string[]): ParsedKey {
   const key = quoted ? quotedKey(line) : line;
   if (key === null) return invalid("A quoted key must be exactly one RFC 9651 string, without parameters.");
   if (key.trim() === "") return invalid("The key is empty.");
-  if (!PRINTABLE_ASCII.test(key)) return invalid("A key has 1 to 255 characters, all of them printable ASCII.");
+  if (!PRINTABLE_ASCII.test(key))
+    return invalid("A key has 1 to 255 characters, all of them printable ASCII.");
   if (!quoted && key.includes(",")) {
     return invalid("The header was sent more than once, or the key holds a comma: put such a key in quotes.");
   }
@@ -33,7 +34,11 @@ function invalid(detail: string): ParsedKey {
 
 function quotedKey(text: string): string | null {
   try {
-    const [value, parameters] = parseItem(text);
+    // Its own type names a DOM type, which is not among ours.
+    const [value, parameters] = parseItem(text) as unknown as readonly [
+      unknown,
+      ReadonlyMap<string, unknown>,
+    ];
     return typeof value === "string" && parameters.size === 0 ? value : null;
   } catch {
     return null;

@@ -40,7 +40,9 @@ export function pointerToken(name: string | number): string {
 export function exactInteger(literal: string): number {
   if (PLAIN_INTEGER.test(literal)) return Number(literal);
   const negative = literal.startsWith("-");
-  const [mantissa = "", exponentText = "0"] = (negative ? literal.slice(1) : literal).toLowerCase().split("e");
+  const [mantissa = "", exponentText = "0"] = (negative ? literal.slice(1) : literal)
+    .toLowerCase()
+    .split("e");
   const [whole = "", fraction = ""] = mantissa.split(".");
   const digits = withoutZeros(whole + fraction);
   if (digits.significant === "") return negative ? Number.NaN : 0;

@@ -57,6 +57,11 @@ export class OutcomeHub {
     return true;
   }
 
+  /** Ends all waiting here: the process stops, the work goes on elsewhere. */
+  releaseAll(): void {
+    for (const waiters of [...this.#waiters.values()]) for (const waiter of [...waiters]) waiter.resolve(null);
+  }
+
   /** What is waited for, so that polling can find what no notice told. */
   waitedFor(): { readonly tenantId: string; readonly paymentId: string }[] {
     return [...this.#waiters].flatMap(([paymentId, waiters]) => {

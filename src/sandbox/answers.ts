@@ -13,6 +13,7 @@ export function sendResult(exchange: Exchange, result: Result): void {
 
 /** Cuts the connection without a byte of an answer. */
 export function resetConnection(exchange: Exchange): void {
+  exchange.cut = true;
   exchange.response.socket?.resetAndDestroy();
 }
 

@@ -124,6 +124,7 @@ function exchangeOf(
     stripeVersion,
     entry,
     fingerprint: null,
+    cut: false,
   };
 }
 

@@ -1,16 +1,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { type Context, Hono } from "hono";
-import { Accounts } from "./accounts.js";
 import { readBody } from "./control-body.js";
-import type { ClockState, KeyState } from "./control-types.js";
+import { keyRoutes, objectRoutes } from "./control-objects.js";
+import type { ClockState } from "./control-types.js";
 import { webhookRoutes } from "./control-webhooks.js";
 import { StripeFailure } from "./errors.js";
 import { readFaultRule } from "./fault-input.js";
-import { parseForm } from "./form.js";
 import { type HeldSelector } from "./held-requests.js";
 import { ControlError, given, JsonReader } from "./json-shape.js";
-import { countObjects, listRecords, patchObject } from "./objects.js";
 import type { RequestFilter } from "./request-log.js";
 import type { SandboxParts } from "./sandbox-parts.js";
 
@@ -160,122 +158,6 @@ function readFilter(reader: JsonReader): RequestFilter {
   });
   reader.end();
   return filter;
-}
-
-function objectRoutes(app: Hono, { store, customer, callFor }: SandboxParts): void {
-  const realmOf = (id: string) => {
-    const realm = customer.realmOf(id);
-    if (realm === null) throw new ControlError(`there is no PaymentIntent ${id}`, 404);
-    return realm;
-  };
-  const recordOf = (id: string) => listRecords(store).find((record) => record.payment_intent.id === id);
-  app.get("/_sandbox/payment_intents", (c) => {
-    const { metadata, account, status } = parseForm(new URL(c.req.url).search.slice(1));
-    const wanted =
-      metadata === undefined || typeof metadata === "string" ? {} : (metadata as Record<string, string>);
-    const filter = { metadata: wanted, account: textOrNone(account), status: textOrNone(status) };
-    return c.json(listRecords(store, given(filter)));
-  });
-  app.get("/_sandbox/payment_intents/:id", (c) => {
-    realmOf(c.req.param("id"));
-    return c.json(recordOf(c.req.param("id")));
-  });
-  app.get("/_sandbox/counts", (c) => c.json(countObjects(store, c.req.query("metadata_key") ?? null)));
-  app.patch("/_sandbox/payment_intents/:id", async (c) => {
-    const body = await readBody(c);
-    const changes = body.any("changes");
-    const event = body.string("event") ?? null;
-    body.end();
-    if (typeof changes !== "object" || changes === null) throw new ControlError("changes must be an object");
-    const id = c.req.param("id");
-    return c.json(patchObject(store, callFor, realmOf(id), id, changes as Record<string, unknown>, event));
-  });
-  app.delete("/_sandbox/payment_intents/:id", (c) => {
-    store.dropPaymentIntent(realmOf(c.req.param("id")), c.req.param("id"));
-    store.commit();
-    return c.json({ removed: true });
-  });
-  app.post("/_sandbox/payment_intents/:id/authenticate", async (c) => {
-    const body = await readBody(c);
-    const outcome = body.oneOf("outcome", ["complete", "fail"] as const);
-    body.end();
-    if (outcome === undefined) throw new ControlError("outcome must be complete or fail");
-    const id = c.req.param("id");
-    realmOf(id);
-    if (customer.authenticate(id, outcome) === null)
-      throw new ControlError(`${id} does not wait for its customer`, 409);
-    return c.json(recordOf(id));
-  });
-  app.post("/_sandbox/payment_intents/:id/confirm", async (c) => {
-    const body = await readBody(c);
-    const params = given<Record<string, string>>({
-      payment_method: body.string("payment_method"),
-      return_url: body.string("return_url"),
-    });
-    body.end();
-    const id = c.req.param("id");
-    realmOf(id);
-    customer.confirm(id, params);
-    return c.json(recordOf(id));
-  });
-}
-
-function textOrNone(value: unknown): string | undefined {
-  return typeof value === "string" ? value : undefined;
-}
-
-function keyRoutes(app: Hono, { store, accounts }: SandboxParts): void {
-  const saveAccounts = (): void =>
-    store.saveSetting("accounts", { assigned: accounts.assignments(), revoked: accounts.revocations() });
-  app.get("/_sandbox/idempotency_keys", (c) => {
-    const states: KeyState[] = [...store.realms.values()].flatMap((realm) =>
-      [...realm.keys].map(([key, record]) => ({
-        account: realm.account,
-        livemode: realm.livemode,
-        key,
-        path: record.path,
-        state: record.answer === null ? "in_use" : "finished",
-        first_used_at: new Date(record.firstUsedMs).toISOString(),
-        status: record.answer?.status ?? null,
-      })),
-    );
-    return c.json(states);
-  });
-  app.post("/_sandbox/idempotency_keys/prune", async (c) => {
-    const body = await readBody(c);
-    const key = body.string("key");
-    body.end();
-    let pruned = 0;
-    for (const realm of store.realms.values()) {
-      for (const [name, record] of realm.keys) {
-        // One in use stays: its request is running, and Stripe removes no key younger than a day.
-        if (record.answer === null || (key !== undefined && key !== name)) continue;
-        store.dropKey(realm, name);
-        pruned += 1;
-      }
-    }
-    store.commit();
-    return c.json({ pruned });
-  });
-  app.post("/_sandbox/api_keys/assign", async (c) => {
-    const body = await readBody(c);
-    const key = body.string("key");
-    const account = body.string("account");
-    body.end();
-    if (key === undefined || account === undefined) throw new ControlError("key and account are needed");
-    accounts.assign(Accounts.digest(key), account);
-    saveAccounts();
-    return c.json({ account });
-  });
-  app.post("/_sandbox/api_keys/revoke", async (c) => {
-    const body = await readBody(c);
-    const key = body.string("key");
-    body.end();
-    if (key === undefined) throw new ControlError("key is missing");
-    accounts.revoke(Accounts.digest(key));
-    saveAccounts();
-    return c.json({ revoked: true });
-  });
 }
 
 function settingRoutes(app: Hono, parts: SandboxParts): void {

@@ -21,4 +21,6 @@ export interface Exchange {
   readonly entry: LoggedRequest;
   /** Made when the key layer first asks for it. */
   fingerprint: string | null;
+  /** The sandbox itself cut the connection. */
+  cut: boolean;
 }

@@ -21,6 +21,9 @@ import type { KeyRecord, Realm, Store, StoredEvent } from "./store.js";
 /** A key may be removed once it is this old (docs.stripe.com/api/idempotent_requests); the sandbox does so at once. */
 const KEY_LIFETIME_MS = 24 * 60 * 60 * 1000;
 
+// Two would do, since one comes in as they go; more let a moved clock take effect on the memory soon.
+const KEYS_SWEPT_AT_ONCE = 10;
+
 /** What a request came to: what goes out if nothing is done to the answer. */
 export interface Result {
   readonly status: number;
@@ -204,6 +207,7 @@ export class Pipeline {
     const key = exchange.idempotencyKey;
     if (key === null || operation.method !== "POST")
       return { exchange, operation, caller, realm, claim: null, lock };
+    this.#sweep(realm);
     const record: KeyRecord = {
       fingerprint: fingerprintOf(exchange),
       path: exchange.path,
@@ -213,6 +217,17 @@ export class Pipeline {
     };
     realm.keys.set(key, record);
     return { exchange, operation, caller, realm, claim: { key, record }, lock };
+  }
+
+  /** Keys stand in the order of their first use, so the old ones are in front: each new one clears some away. */
+  #sweep(realm: Realm): void {
+    const olderThan = this.#parts.clock.nowMs() - KEY_LIFETIME_MS;
+    let left = KEYS_SWEPT_AT_ONCE;
+    for (const [key, record] of realm.keys) {
+      if (left === 0 || record.answer === null || record.firstUsedMs > olderThan) return;
+      this.#parts.store.dropKey(realm, key);
+      left -= 1;
+    }
   }
 
   #settle(ticket: Ticket, result: Result | null): void {

@@ -113,3 +113,10 @@ export async function readTimeline(
     sentAt: row["sent_at"] === null ? null : requiredDate(row["sent_at"]),
   }));
 }
+
+/** For the operator's command line: whose payment this is. A look-up in each tenant's part of the primary key. */
+export async function findTenantOfPayment(db: Queryable, paymentId: string): Promise<string | null> {
+  const [row] = await db<Row[]>`
+    select p.tenant_id from tenants t join payments p on p.tenant_id = t.id and p.id = ${paymentId}`;
+  return row === undefined ? null : (row["tenant_id"] as string);
+}

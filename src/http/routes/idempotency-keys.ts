@@ -20,7 +20,9 @@ const read: Endpoint = {
     summary: "Read a key's state",
     description: "What became of a key, so that a client can ask instead of guess.",
     request: {
-      params: z.object({ key: z.string().openapi({ description: "The key itself, percent-encoded, without quotes." }) }),
+      params: z.object({
+        key: z.string().openapi({ description: "The key itself, percent-encoded, without quotes." }),
+      }),
       query: idempotencyKeyQuery,
     },
     responses: {

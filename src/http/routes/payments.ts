@@ -1,9 +1,9 @@
 import { z } from "@hono/zod-openapi";
-import { JSON_TYPE, paymentDocument, paymentPath } from "../../domain/documents.js";
+import { paymentDocument, paymentPath } from "../../domain/documents.js";
 import { PawlError } from "../../domain/errors.js";
+import { parseIdempotencyKey } from "../../lib/idempotency-key-header.js";
 import { createPayment, type KeyedAnswer } from "../../operations/create-payment.js";
 import { getPayment, getTimeline, listPayments, type TimelineEntry } from "../../operations/read-payments.js";
-import { parseIdempotencyKey } from "../../lib/idempotency-key-header.js";
 import type { ApiRequest, Endpoint } from "../endpoint.js";
 import { jsonAnswer, listAnswer } from "../json-answer.js";
 import { jsonContent, keyedHeaders, keyedRequestHeaders, problems } from "../openapi-parts.js";
@@ -36,8 +36,16 @@ const create: Endpoint = {
       body: { required: true, content: jsonContent(paymentInput) },
     },
     responses: {
-      201: { description: "The outcome, or the customer must act.", headers: keyedHeaders, content: jsonContent(paymentSchema) },
-      202: { description: "Still processing; the work goes on.", headers: keyedHeaders, content: jsonContent(paymentSchema) },
+      201: {
+        description: "The outcome, or the customer must act.",
+        headers: keyedHeaders,
+        content: jsonContent(paymentSchema),
+      },
+      202: {
+        description: "Still processing; the work goes on.",
+        headers: keyedHeaders,
+        content: jsonContent(paymentSchema),
+      },
       402: {
         description: "Declined, or rejected by the provider: `payment_declined`, `payment_rejected`.",
         headers: keyedHeaders,
@@ -65,8 +73,14 @@ const create: Endpoint = {
     const { incoming } = request.http.env;
     validatedQuery(noQuery, request.http.req.url);
     const key = idempotencyKeyOf(headerLines(incoming, "idempotency-key"));
-    const input = validated(paymentInput, await readJson(incoming, request.deps.settings.requestBodyTimeoutMs));
-    const prefer = parsePrefer(headerLines(incoming, "prefer").join(","), request.deps.settings.defaultWaitMs);
+    const input = validated(
+      paymentInput,
+      await readJson(incoming, request.deps.settings.requestBodyTimeoutMs),
+    );
+    const prefer = parsePrefer(
+      headerLines(incoming, "prefer").join(","),
+      request.deps.settings.defaultWaitMs,
+    );
     const answer = await createPayment(request.deps, request.caller, request.context, key, input, prefer);
     return keyedAnswer(answer, prefer.applied);
   },
@@ -78,7 +92,10 @@ function idempotencyKeyOf(lines: readonly string[]): string {
     case "key":
       return parsed.key;
     case "missing":
-      throw new PawlError("idempotency_key_missing", "Send an Idempotency-Key header, one key for one intent.");
+      throw new PawlError(
+        "idempotency_key_missing",
+        "Send an Idempotency-Key header, one key for one intent.",
+      );
     case "invalid":
       throw new PawlError("idempotency_key_invalid", parsed.detail);
   }
@@ -86,8 +103,9 @@ function idempotencyKeyOf(lines: readonly string[]): string {
 
 /** A final answer is sent byte for byte as it is stored, the first time and every time. */
 function keyedAnswer(answer: KeyedAnswer, preferenceApplied: string | null): Answer {
-  const headers: Record<string, string> = preferenceApplied === null ? {} : { "Preference-Applied": preferenceApplied };
-  if (answer.kind === "processing") {
+  const headers: Record<string, string> =
+    preferenceApplied === null ? {} : { "Preference-Applied": preferenceApplied };
+  if (answer.type === "processing") {
     headers["Location"] = paymentPath(answer.payment.id);
     headers["Retry-After"] = String(PROCESSING_RETRY_AFTER_SECONDS);
     return jsonAnswer(202, paymentDocument(answer.payment), headers);
@@ -129,7 +147,10 @@ const list: Endpoint = {
     summary: "List payments",
     request: { query: paymentsQuery },
     responses: {
-      200: { description: "A page of payments, the newest first.", content: jsonContent(listOf(paymentSchema)) },
+      200: {
+        description: "A page of payments, the newest first.",
+        content: jsonContent(listOf(paymentSchema)),
+      },
       ...problems("validation_failed"),
     },
   },
@@ -141,7 +162,10 @@ const list: Endpoint = {
       ...(query.created_after === undefined ? {} : { createdAfter: query.created_after }),
       ...(query.created_before === undefined ? {} : { createdBefore: query.created_before }),
     };
-    const page = await listPayments(deps, caller, filter, { limit: query.limit, cursor: query.cursor ?? null });
+    const page = await listPayments(deps, caller, filter, {
+      limit: query.limit,
+      cursor: query.cursor ?? null,
+    });
     return listAnswer(page, paymentDocument);
   },
 };
@@ -157,7 +181,10 @@ const timeline: Endpoint = {
     description: "Every transition, and every send and question that did not go as usual.",
     request: { params: pathId, query: pageQuery },
     responses: {
-      200: { description: "A page of entries, the oldest first.", content: jsonContent(listOf(timelineEntrySchema)) },
+      200: {
+        description: "A page of entries, the oldest first.",
+        content: jsonContent(listOf(timelineEntrySchema)),
+      },
       ...problems("validation_failed", "not_found"),
     },
   },

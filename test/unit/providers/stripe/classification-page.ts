@@ -53,19 +53,16 @@ function cells(when: Condition, ofSend: boolean): string[] {
     : told;
 }
 
+const FAULT_NAMES = {
+  refused: "no connection",
+  timeout: "none in time",
+  lost: "connection lost",
+  unreadable: "not Stripe's form",
+} as const;
+
 function status(when: Condition): string {
-  switch (when.fault) {
-    case "refused":
-      return "no connection";
-    case "timeout":
-      return "none in time";
-    case "lost":
-      return "connection lost";
-    case "unreadable":
-      return "not Stripe's form";
-    case undefined:
-      return typeof when.status === "string" ? when.status : (when.status ?? []).join(", ");
-  }
+  if (when.fault !== undefined) return FAULT_NAMES[when.fault];
+  return typeof when.status === "string" ? when.status : (when.status ?? []).join(", ");
 }
 
 function sendVerdict(verdict: SendVerdict): string {

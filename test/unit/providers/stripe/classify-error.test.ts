@@ -18,7 +18,7 @@ function answer(
   parts: Partial<WireAnswer> & { type?: string | null; code?: string | null; declineCode?: string | null },
 ): WireAnswer {
   const { type = "invalid_request_error", code = null, declineCode = null, ...rest } = parts;
-  const failed = parts.fault == null && (parts.status ?? 0) >= 400;
+  const failed = parts.fault === undefined && (parts.status ?? 0) >= 400;
   return {
     fault: null,
     status: 200,

@@ -1,0 +1,60 @@
+#!/usr/bin/env node
+import { Command, CommanderError } from "commander";
+import { ConfigError } from "../config.js";
+import { PawlError } from "../domain/errors.js";
+import { redactText } from "../lib/log.js";
+import {
+  keysCommand,
+  migrateCommand,
+  paymentsCommand,
+  purgeCommand,
+  reviewsCommand,
+  tenantsCommand,
+} from "./data-commands.js";
+import { CommandFailed } from "./output.js";
+import { sandboxCommand } from "./sandbox-command.js";
+import { serveCommand, workerCommand } from "./serve.js";
+import { startCommand } from "./start.js";
+
+const WRONG_USAGE = 2;
+
+const program = new Command("pawl").description("Payment orchestration: one charge for one intent.");
+for (const command of [
+  startCommand(),
+  serveCommand(),
+  workerCommand(),
+  migrateCommand(),
+  tenantsCommand(),
+  keysCommand(),
+  paymentsCommand(),
+  reviewsCommand(),
+  purgeCommand(),
+  sandboxCommand(),
+]) {
+  program.addCommand(command);
+}
+throwInsteadOfExit(program);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.exitCode = report(error);
+}
+// What is still open now (a late answer, a kept-alive socket) must not keep the process.
+process.exit();
+
+/** Commander exits by itself otherwise, before streams are written. */
+function throwInsteadOfExit(command: Command): void {
+  command.exitOverride();
+  for (const child of command.commands) throwInsteadOfExit(child);
+}
+
+function report(error: unknown): number {
+  // Commander has printed its own line.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE;
+  const expected = error instanceof ConfigError || error instanceof CommandFailed || error instanceof PawlError;
+  const named = error instanceof Error && error.name === "EmbeddedPostgresError";
+  const line = expected || named ? error.message : `unexpected: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
+  process.stderr.write(`pawl: ${redactText(line)}\n`);
+  return 1;
+}

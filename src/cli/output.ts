@@ -1,0 +1,15 @@
+/** A refusal that the user can act on: one line on stderr, exit 1. */
+export class CommandFailed extends Error {
+  override readonly name = "CommandFailed";
+}
+
+/** With `--json` one document and nothing else on stdout; otherwise the lines for people. */
+export function print(json: boolean, document: unknown, lines: readonly string[]): void {
+  process.stdout.write(json ? `${JSON.stringify(document)}\n` : lines.map((line) => `${line}\n`).join(""));
+}
+
+/** Columns of equal width, for people. */
+export function table(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const widths = header.map((title, at) => Math.max(title.length, ...rows.map((row) => (row[at] ?? "").length)));
+  return [header, ...rows].map((row) => row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join("  ").trimEnd());
+}

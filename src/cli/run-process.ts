@@ -1,0 +1,58 @@
+import type { Config, WorkerName } from "../config.js";
+import type { Logger } from "../lib/log.js";
+import { type Listening, migrate, type Pawl, type Targets, wire } from "../wire.js";
+import { CommandFailed } from "./output.js";
+
+export interface ProcessParts {
+  readonly api: boolean;
+  readonly workers: readonly WorkerName[];
+  /** Called when everything runs. */
+  ready(pawl: Pawl, listening: Listening): Promise<void> | void;
+  /** Stops what this process started beside Pawl itself, in order, after it. */
+  readonly afterwards: readonly (() => Promise<void>)[];
+}
+
+/**
+ * Runs until SIGTERM or SIGINT, then stops within the grace: the API takes no more, running requests and attempts
+ * end, connections close. Exit 0 when all of it ended in time, else 1; what was cut off is taken over by its lease.
+ */
+export async function runProcess(config: Config, targets: Targets, log: Logger, parts: ProcessParts): Promise<void> {
+  const stopAsked = signalled();
+  try {
+    await migrate(targets.databaseUrl, log).catch((error: unknown) => {
+      const code = (error as { code?: string }).code ?? (error as Error).name;
+      throw new CommandFailed(`DATABASE_URL: the database cannot be brought up to date (${code})`);
+    });
+    const pawl = await wire(config, targets, log);
+    // Before the API: a caller's first payment finds its worker running.
+    await pawl.startWorkers(parts.workers);
+    if (parts.api) await pawl.watchOutcomes();
+    const listening = await pawl.listen(parts.api);
+    await parts.ready(pawl, listening);
+    log.info({ signal: await stopAsked }, "stopping");
+    await stop(config, pawl, log);
+  } finally {
+    for (const end of parts.afterwards) await end();
+  }
+}
+
+async function stop(config: Config, pawl: Pawl, log: Logger): Promise<void> {
+  const grace = new AbortController();
+  const late = pawl.deps.clock.sleep(config.shutdownGraceMs, grace.signal).then(() => "late" as const);
+  const ended = await Promise.race([pawl.drain(config.shutdownGraceMs).then(() => "ended" as const), late]);
+  grace.abort();
+  if (ended === "late") {
+    log.warn("the grace is over; what is left is taken over when its lease ends");
+    process.exitCode = 1;
+    return;
+  }
+  await pawl.close();
+  log.info("stopped");
+}
+
+function signalled(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    process.once("SIGTERM", resolve);
+    process.once("SIGINT", resolve);
+  });
+}

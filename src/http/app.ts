@@ -1,0 +1,50 @@
+import { METHODS } from "node:http";
+import { Hono } from "hono";
+import { PawlError } from "../domain/errors.js";
+import type { Deps } from "../operations/deps.js";
+import { type Endpoint, endpointWork } from "./endpoint.js";
+import { exchangeHandler, type HttpEnv, otherMethods, type Work } from "./exchange.js";
+import { createRateLimit } from "./rate-limit.js";
+import { docsPages } from "./routes/docs.js";
+import { idempotencyKeyEndpoints } from "./routes/idempotency-keys.js";
+import { paymentEndpoints } from "./routes/payments.js";
+
+export const endpoints: readonly Endpoint[] = [...paymentEndpoints, ...idempotencyKeyEndpoints];
+
+/** One handler of one path. Every route has exactly one, so that Hono need not compose any. */
+interface Route {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly work: Work;
+}
+
+/** The public API with its pages. To be served by `serve`: bodies and raw headers are read from Node's own request. */
+export function createApp(deps: Deps): Hono<HttpEnv> {
+  const rateLimit = createRateLimit(deps.settings.rateLimitPerSecond);
+  return routedApp(deps, [
+    ...endpoints.map((endpoint) => ({
+      method: endpoint.method === "get" ? ("GET" as const) : ("POST" as const),
+      path: endpoint.path.replaceAll(/\{(\w+)\}/g, ":$1"),
+      work: endpointWork(deps, endpoint, rateLimit),
+    })),
+    ...[...docsPages(endpoints)].map(([path, work]) => ({ method: "GET" as const, path, work })),
+  ]);
+}
+
+function routedApp(deps: Deps, routes: readonly Route[]): Hono<HttpEnv> {
+  const app = new Hono<HttpEnv>();
+  for (const { method, path, work } of routes) app.on(method, path, exchangeHandler(deps.log, path, work));
+  for (const path of new Set(routes.map((route) => route.path))) {
+    const allowed = routes.filter((route) => route.path === path).map((route) => route.method as string);
+    // Hono answers HEAD with GET's handler.
+    const others = METHODS.filter(
+      (method) => !allowed.includes(method) && !(method === "HEAD" && allowed.includes("GET")),
+    );
+    app.on(others, path, exchangeHandler(deps.log, path, otherMethods(allowed)));
+  }
+  const notFound: Work = () => {
+    throw new PawlError("not_found", "There is nothing at this path.");
+  };
+  app.notFound(exchangeHandler(deps.log, "(unknown)", notFound));
+  return app;
+}

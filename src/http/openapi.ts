@@ -1,0 +1,49 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { OpenAPIHono } from "@hono/zod-openapi";
+import { packageRoot } from "../lib/package-root.js";
+import type { Endpoint } from "./endpoint.js";
+
+const DESCRIPTION =
+  "One charge for one intent, whatever crashes, times out or is sent twice. Errors are RFC 9457 problem details; each code has its page under /docs/errors.";
+
+export type OpenApiDocument = ReturnType<OpenAPIHono["getOpenAPI31Document"]>;
+
+/** The API's OpenAPI 3.1 document, made from the schemas that validate. */
+export function openApiDocument(endpoints: readonly Endpoint[]): OpenApiDocument {
+  // Only the generator that comes with it is used: routing is app.ts's business.
+  const generator = new OpenAPIHono();
+  generator.openAPIRegistry.registerComponent("securitySchemes", "apiKey", {
+    type: "http",
+    scheme: "bearer",
+  });
+  for (const { method, path, scope, documentation } of endpoints) {
+    const description = [documentation.description, `Needs the scope \`${scope}\`.`]
+      .filter(Boolean)
+      .join(" ");
+    generator.openAPIRegistry.registerPath({
+      ...documentation,
+      method,
+      path,
+      description,
+      security: [{ apiKey: [] }],
+    });
+  }
+  return generator.getOpenAPI31Document({
+    openapi: "3.1.0",
+    info: {
+      title: "Pawl",
+      version: packageVersion(),
+      description: DESCRIPTION,
+      license: { name: "Apache-2.0" },
+    },
+    servers: [{ url: "/" }],
+  });
+}
+
+function packageVersion(): string {
+  const manifest = JSON.parse(readFileSync(join(packageRoot(), "package.json"), "utf8")) as {
+    version: string;
+  };
+  return manifest.version;
+}

@@ -1,0 +1,95 @@
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  type EmbeddedPostgres,
+  startEmbeddedPostgres,
+} from "../../src/embedded-postgres/embedded-postgres.js";
+import { createLogger } from "../../src/lib/log.js";
+import { migrate } from "../../src/store/migrate.js";
+
+const PREFIX = "pawl-test-cluster-";
+/** What a crash of the machine may lose, and a test run does not need: several times faster. */
+const NOT_DURABLE = { fsync: "off", full_page_writes: "off", synchronous_commit: "off" };
+/** Many pools share it: two test files at a time, and the processes that they start. */
+const FOR_TESTS = { max_connections: "300" };
+
+export interface ClusterOptions {
+  /** True: fsync and all on, as in production. */
+  readonly durable: boolean;
+}
+
+/** A PostgreSQL server of its own, in a folder of its own, for a suite that stops and restarts the database. */
+export interface Cluster {
+  /** The database `pawl`, migrated, as the role that owns it. The same after every restart. */
+  readonly url: string;
+  /** The database `postgres`, as superuser. */
+  readonly adminUrl: string;
+  readonly port: number;
+  /** `fast` ends sessions and writes everything; `immediate` is a crash of the server, with recovery at the start. */
+  stop(mode?: "fast" | "immediate"): Promise<void>;
+  start(): Promise<void>;
+  restart(mode?: "fast" | "immediate"): Promise<void>;
+  /** Stops it and deletes its folder. */
+  remove(): Promise<void>;
+}
+
+export async function startCluster(options: ClusterOptions): Promise<Cluster> {
+  const cluster = await startEmptyCluster(options);
+  await migrate(cluster.url);
+  return cluster;
+}
+
+/** Without the migrations: for what starts a process that applies them itself. */
+export async function startEmptyCluster(options: ClusterOptions): Promise<Cluster> {
+  removeAbandoned();
+  const root = mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`));
+  // The server may run as another user than root.
+  chmodSync(root, 0o711);
+  const settings = { ...FOR_TESTS, ...(options.durable ? {} : NOT_DURABLE) };
+  const log = createLogger({ level: "fatal" });
+  const begin = (port?: number) =>
+    startEmbeddedPostgres({
+      folder: join(root, "postgres"),
+      log,
+      settings,
+      ...(port === undefined ? {} : { port }),
+    });
+  let running: EmbeddedPostgres = await begin();
+  const { url, adminUrl, port } = running;
+  const start = async () => {
+    running = await begin(port);
+  };
+  return {
+    url,
+    adminUrl,
+    port,
+    start,
+    stop: (mode) => running.stop(mode),
+    restart: async (mode) => {
+      await running.stop(mode);
+      await start();
+    },
+    remove: async () => {
+      await running.stop("immediate");
+      rmSync(root, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Folders of test runs that were killed; their servers ended with them. */
+function removeAbandoned(): void {
+  for (const name of readdirSync(tmpdir()).filter((entry) => entry.startsWith(PREFIX))) {
+    const pid = Number(name.slice(PREFIX.length).split("-")[0]);
+    if (!isAlive(pid)) rmSync(join(tmpdir(), name), { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== "ESRCH";
+  }
+}

@@ -1,0 +1,74 @@
+import { describe, expect, it } from "vitest";
+import { containsCardNumber } from "../../../src/lib/card-number.js";
+
+/** The numbers that payment providers publish for tests, one or more a network. */
+const TEST_CARDS = [
+  "4242424242424242",
+  "4000056655665556",
+  "4222222222222",
+  "5555555555554444",
+  "2223003122003222",
+  "378282246310005",
+  "6011111111111117",
+  "3056930009020004",
+  "36227206271667",
+  "30569309025904",
+  "6555900000604105",
+  "3566002020360505",
+  "6200000000000005",
+  "6205500000000000004",
+  "6759649826438453",
+  "2200000000000004",
+];
+
+describe("a card number", () => {
+  it.each(TEST_CARDS)("is found bare and within a text: %s", (number) => {
+    expect(containsCardNumber(number)).toBe(true);
+    expect(containsCardNumber(`paid with ${number}.`)).toBe(true);
+    expect(containsCardNumber(`card=${number};cvc=123`)).toBe(true);
+    expect(containsCardNumber(`card_${number}`)).toBe(true);
+  });
+
+  it.each([
+    "4242 4242 4242 4242",
+    "4242-4242-4242-4242",
+    "4242\u00a04242\u20114242 4242",
+    "3782 822463 10005",
+    "4242 4242 4242 4242 12/28 123",
+    "no 17: 4242 4242 4242 4242",
+    "4 2 4 2 4 2 4 2 4 2 4 2 4 2 4 2",
+    "4242  4242  4242  4242",
+  ])("is found in groups: %s", (text) => {
+    expect(containsCardNumber(text)).toBe(true);
+  });
+
+  it.each([
+    ["a wrong Luhn digit", "4242424242424241"],
+    ["a prefix of no network", "1234567812345670"],
+    ["a length that the network has not", "42424242424242"],
+    ["a time in milliseconds", "1764435600000"],
+    ["a time in microseconds", "1764435600000004"],
+    ["a UUID of digits", "49290123-4123-4123-8123-123456789012"],
+    ["digits inside a hexadecimal id", "pay_0198d5f4242424242424242a8e45b77"],
+    ["a longer run of digits", "42424242424242424242424242424242"],
+    ["an international phone number", "+4915123456789 and +62 812 3456 7890"],
+    ["a phone number in groups", "4222 22222 2222"],
+    ["order 17", "order-17"],
+    ["two dates", "2026-11-29 2026-12-05"],
+    ["an amount", "999999999999"],
+  ])("is not seen in %s", (_what, text) => {
+    expect(containsCardNumber(text)).toBe(false);
+  });
+
+  it.each([
+    ["digits", "4".repeat(500_000)],
+    ["digits and spaces", "4 ".repeat(250_000)],
+    ["digits before a letter", `${"4".repeat(500_000)}x`],
+    ["groups before letters", "4444x ".repeat(80_000)],
+    ["dashes", `4${"-".repeat(500_000)}`],
+  ])("is searched for in linear time: %s", (_what, text) => {
+    const started = performance.now();
+    containsCardNumber(text);
+    expect(performance.now() - started).toBeLessThan(1_000);
+  });
+});
