@@ -53,8 +53,13 @@ export interface Pawl {
   close(): Promise<void>;
 }
 
-/** The only composition root. The database must be there and migrated. */
-export async function wire(config: Config, targets: Targets, log: Logger): Promise<Pawl> {
+/** The only composition root. The database must be there and migrated. `replaced`: what a test stages a race with. */
+export async function wire(
+  config: Config,
+  targets: Targets,
+  log: Logger,
+  replaced: { readonly probe?: Probe } = {},
+): Promise<Pawl> {
   const db = openDatabase({
     url: targets.databaseUrl,
     poolMax: config.databasePoolMax,
@@ -90,7 +95,7 @@ export async function wire(config: Config, targets: Targets, log: Logger): Promi
     account: new ProviderAccount(db, provider, log),
     clock: systemClock,
     log,
-    probe: probeOf(config.probes),
+    probe: replaced.probe ?? probeOf(config.probes),
     settings: config.settings,
     accepter: createAccepter(db),
     advances: createAdvanceBatch(db),

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Config, readConfig } from "../config.js";
-import { findEmbeddedPostgres } from "../embedded-postgres/embedded-postgres.js";
+import { findEmbeddedPostgres } from "../embedded-postgres/find-embedded-postgres.js";
 import { createLogger, type Logger } from "../lib/log.js";
 import { openStore, type Store, type Targets } from "../wire.js";
 import { CommandFailed } from "./output.js";

@@ -49,7 +49,7 @@ async function fillCluster(binaries: Binaries, draft: Layout, isDurable: boolean
 async function openFor(binaries: Binaries, draft: Layout, env: Record<string, string>): Promise<Launcher> {
   chmodSync(draft.data, 0o700);
   chmodSync(draft.folder, process.getuid?.() === 0 ? 0o711 : 0o700);
-  return await chooseLauncher(binaries, draft.data, env);
+  return chooseLauncher(binaries, draft.data, env);
 }
 
 async function initialise(

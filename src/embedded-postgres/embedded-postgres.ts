@@ -1,4 +1,4 @@
-import { mkdirSync, realpathSync } from "node:fs";
+import { mkdirSync, readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { systemClock } from "../lib/clock.js";
 import type { Logger } from "../lib/log.js";
@@ -6,7 +6,7 @@ import { findBinaries, linkLibraries } from "./binaries.js";
 import { createCluster, isCreated } from "./create-cluster.js";
 import { EmbeddedPostgresError, explainFileErrors, WAY_OUT } from "./errors.js";
 import { chooseLauncher } from "./launcher.js";
-import { APPLICATION, type Layout, layoutOf, readIfThere, readLockFile, SUPERUSER, urlOf } from "./layout.js";
+import { APPLICATION, layoutOf, SUPERUSER, urlOf } from "./layout.js";
 import { findFreePort, makeWay } from "./make-way.js";
 import { keepPreviousLog, type Server, type ServerPlan, type StopMode, startServer } from "./server.js";
 import { supervise } from "./supervise.js";
@@ -40,10 +40,10 @@ export interface EmbeddedPostgres {
  * gone when this process is. Installs no signal handler; the caller stops it. Throws EmbeddedPostgresError.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
-  return await explainFileErrors(options.folder, async () => {
+  return explainFileErrors(options.folder, async () => {
     const plan = await prepare(options);
     const server = await startAtOnce(plan, options.port ?? null, options.log);
-    const password = passwordOf(plan.layout);
+    const password = readFileSync(plan.layout.password, "utf8");
     const stop = supervise(server, () => startServer(plan, server.port), options.log);
     options.log.info(
       { port: server.port, pid: server.pid, folder: plan.layout.folder },
@@ -77,30 +77,21 @@ function realFolder(folder: string): string {
   return join(realpathSync(parent), basename(folder));
 }
 
-function passwordOf(layout: Layout): string {
-  const password = readIfThere(layout.password);
-  if (password !== null) return password;
-  throw new EmbeddedPostgresError(
-    "start_failed",
-    `${layout.password} is missing: the database cannot be entered`,
-  );
-}
-
 async function startAtOnce(plan: ServerPlan, wanted: number | null, log: Logger): Promise<Server> {
   const endMs = systemClock.monotonicMs() + REMNANTS_TIMEOUT_MS;
+  let hasRemnants = await makeWay(plan.layout, log);
+  keepPreviousLog(plan.layout);
   for (;;) {
-    await makeWay(plan.layout, log);
     const port = await findFreePort(wanted);
     if (port === null) {
       const message = `port ${String(wanted)} for the embedded PostgreSQL is taken: choose another one`;
       throw new EmbeddedPostgresError("port_taken", message);
     }
-    const hadRemnants = readLockFile(plan.layout) !== null;
-    keepPreviousLog(plan.layout);
     const started = await startServer(plan, port);
     if (typeof started !== "string") return started;
-    const isInTheWay =
-      hadRemnants || readLockFile(plan.layout) !== null || (await findFreePort(port)) === null;
+    // Another start may have been faster: to the data directory, where it is now refused, or to the port.
+    hasRemnants = (await makeWay(plan.layout, log)) || hasRemnants;
+    const isInTheWay = hasRemnants || (await findFreePort(port)) === null;
     if (!isInTheWay || systemClock.monotonicMs() > endMs) {
       const fault = started.includes("No space left on device") ? "disk_full" : "start_failed";
       const message = `the embedded PostgreSQL did not start: ${started}; see ${plan.layout.log}, ${WAY_OUT}`;

@@ -11,7 +11,7 @@ const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
 /** The application's database where another process of this checkout runs it; null where none answers. */
 export async function findEmbeddedPostgres(folder: string): Promise<{ readonly url: string } | null> {
-  return await explainFileErrors(folder, async () => {
+  return explainFileErrors(folder, async () => {
     const real = realpathIfThere(folder);
     if (real === null) return null;
     const layout = layoutOf(real);

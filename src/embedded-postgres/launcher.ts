@@ -117,7 +117,7 @@ function serverUser(data: string): ServerUser | null {
 
 function findServerUser(): ServerUser {
   const found = SERVER_USERS.map(lookUpUser).find((user) => user !== null);
-  if (found !== undefined && found !== null) return found;
+  if (found !== undefined) return found;
   throw new EmbeddedPostgresError(
     "not_runnable",
     `PostgreSQL does not run as root and there is no user ${SERVER_USERS.join(" or ")}: run as an ordinary user, ${WAY_OUT}`,

@@ -12,31 +12,25 @@ import {
 } from "./processes.js";
 
 const ORPHAN_STOP_TIMEOUT_MS = 30_000;
-/** A dead server stays in the process table until init collects it: seen to take 1.7 s on a small machine. */
-const ZOMBIE_TIMEOUT_MS = 10_000;
-
 /**
  * Looks at what an earlier run left on the data directory. A server whose supervisor lives is in use: refused. One
- * without is stopped, so that the new one is ours to watch. A lock file whose pid went to another program is removed.
+ * without is stopped, so that the new one is ours to watch. Says whether there was anything: then a first try at
+ * starting may still fail, on shared memory that the dead server's sessions have not let go of.
  */
-export async function makeWay(layout: Layout, log: Logger): Promise<void> {
+export async function makeWay(layout: Layout, log: Logger): Promise<boolean> {
   const lock = readLockFile(layout);
-  if (lock === null) return;
+  if (lock === null) return false;
   const found = await describeProcess(lock.pid);
-  if (found === null) return;
-  if (found.isZombie) {
-    await waitUntil(ZOMBIE_TIMEOUT_MS, async () => (await describeProcess(lock.pid))?.isZombie !== true);
-    return;
-  }
-  if (!isServerOf(lock, found)) {
-    // PostgreSQL itself refuses whenever the pid is in use by the same user. Should a server live after all, it still
-    // holds the shared memory that a second one looks for.
+  if (found !== null && isServerOf(lock, found)) {
+    if (hasLivingSupervisor(found)) throw alreadyRunning(layout, found.parentPid);
+    await stopOrphan(lock.pid, log);
+  } else if (found !== null) {
+    // PostgreSQL refuses while the pid is in use by its user: by another program now, or by the dead server until init
+    // collects it. Should a session still live, the new server finds the shared memory that it holds, and refuses.
     log.warn({ pid: lock.pid }, "removing the lock file of a database server that is gone");
     rmSync(layout.lockFile, { force: true });
-    return;
   }
-  if (hasLivingSupervisor(found)) throw alreadyRunning(layout, found.parentPid);
-  await stopOrphan(lock.pid, log);
+  return true;
 }
 
 export function isServerOf(lock: LockFile, state: ProcessState): boolean {

@@ -75,7 +75,7 @@ export async function startServer(plan: ServerPlan, port: number): Promise<Serve
     child.unref();
     return server;
   }
-  return isSettled ? await server.exited : `not ready after ${READY_TIMEOUT_MS} ms`;
+  return isSettled ? server.exited : `not ready after ${READY_TIMEOUT_MS} ms`;
 }
 
 function watch(child: ChildProcess, port: number, lastWordsOf: () => string): Server {

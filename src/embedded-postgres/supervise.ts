@@ -1,4 +1,4 @@
-import { systemClock } from "../lib/clock.js";
+import { type Clock, systemClock } from "../lib/clock.js";
 import type { Logger } from "../lib/log.js";
 import type { Server, StopMode } from "./server.js";
 
@@ -13,6 +13,7 @@ export function supervise(
   first: Server,
   restart: () => Promise<Server | string>,
   log: Logger,
+  clock: Clock = systemClock,
 ): (mode: StopMode) => Promise<void> {
   const stopping = new AbortController();
   let current: Server | null = first;
@@ -27,7 +28,7 @@ export function supervise(
   /** Tries until one lives, the tries are used up, or the stop is wanted: then null. */
   async function replace(triesUsed: number): Promise<{ server: Server; tries: number } | null> {
     for (let tries = triesUsed + 1; tries <= MAX_RESTARTS; tries += 1) {
-      await systemClock.sleep(FIRST_DELAY_MS * 2 ** (tries - 1), stopping.signal);
+      await clock.sleep(FIRST_DELAY_MS * 2 ** (tries - 1), stopping.signal);
       if (stopping.signal.aborted) return null;
       const started = await restart();
       if (typeof started !== "string") {
@@ -47,12 +48,12 @@ export function supervise(
   async function watch(): Promise<void> {
     let tries = 0;
     while (current !== null) {
-      const sinceMs = systemClock.monotonicMs();
+      const sinceMs = clock.monotonicMs();
       const reason = await current.exited;
       current = null;
       if (stopping.signal.aborted) return;
       log.error({ reason }, "embedded PostgreSQL ended by itself");
-      if (systemClock.monotonicMs() - sinceMs > STEADY_MS) tries = 0;
+      if (clock.monotonicMs() - sinceMs > STEADY_MS) tries = 0;
       const next = await replace(tries);
       tries = next?.tries ?? tries;
       current = next?.server ?? null;

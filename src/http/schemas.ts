@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { normalizeCurrency } from "../domain/currency.js";
 import { CAPTURE_METHODS, PAYMENT_STATUSES, type PaymentInput } from "../domain/payment.js";
+import { CREATE_PAYMENT } from "../operations/create-payment.js";
 import { metadata } from "./metadata-schema.js";
 import { optionalText, requiredText } from "./text-schema.js";
 
@@ -101,7 +102,7 @@ export const paymentsQuery = z.strictObject({
   ...page,
 });
 
-const KEYED_OPERATIONS = ["payments.create"] as const;
+const KEYED_OPERATIONS = [CREATE_PAYMENT] as const;
 export const idempotencyKeyQuery = z.strictObject({
   operation: z.enum(KEYED_OPERATIONS, { error: `must be one of ${KEYED_OPERATIONS.join(", ")}` }),
 });

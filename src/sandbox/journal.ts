@@ -10,8 +10,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import type Stripe from "stripe";
+import type { KeyRecord } from "./key-record.js";
 import type { StoredPaymentMethod } from "./payment-methods.js";
-import type { KeyRecord } from "./store.js";
 
 export type JournalOperation =
   | ["payment_intent", realm: string, Stripe.PaymentIntent]

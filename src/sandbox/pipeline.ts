@@ -13,10 +13,11 @@ import {
 } from "./errors.js";
 import type { Exchange } from "./exchange.js";
 import { canonicalForm } from "./form.js";
+import type { KeyRecord } from "./key-record.js";
 import { type Operation, presented } from "./operations.js";
 import { refuseUnknown, textOf } from "./parameters.js";
 import type { RequestLog } from "./request-log.js";
-import type { KeyRecord, Realm, Store, StoredEvent } from "./store.js";
+import type { Realm, Store, StoredEvent } from "./store.js";
 
 /** A key may be removed once it is this old (docs.stripe.com/api/idempotent_requests); the sandbox does so at once. */
 const KEY_LIFETIME_MS = 24 * 60 * 60 * 1000;

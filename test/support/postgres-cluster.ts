@@ -15,7 +15,7 @@ const NOT_DURABLE = { fsync: "off", full_page_writes: "off", synchronous_commit:
 const FOR_TESTS = { max_connections: "300" };
 
 export interface ClusterOptions {
-  /** True: fsync and all on, as in production. */
+  /** True: as in production. False: a crash loses the last commits, and a stop that is `immediate` is one. */
   readonly durable: boolean;
 }
 

@@ -38,6 +38,8 @@ export function prepareChargeParameters(
       confirmation_method: "automatic",
       // `payment_method_types` is a 400 since API 2026-09-30.endive (docs.stripe.com/changelog/endive/2026-09-30).
       allowed_payment_method_types: ["card"],
+      // Without it a confirm needs a `return_url` (docs.stripe.com/api/payment_intents/create, automatic_payment_methods).
+      automatic_payment_methods: { enabled: true, allow_redirects: "never" },
       ...given("customer", input.customer),
       ...given("description", input.description),
       // A plain `statement_descriptor` is an error for cards (the SDK's typings of PaymentIntentCreateParams).
