@@ -60,6 +60,10 @@ export default defineConfig(
       // A port's method is async for its callers; not every implementation has something to await.
       "@typescript-eslint/require-await": "off",
       "@typescript-eslint/unified-signatures": "off",
+      // It takes a flag that a callback sets during an await for a constant, and asks to drop the check that is needed.
+      "@typescript-eslint/no-unnecessary-condition": "off",
+      // A query's row type is named by its caller and stands nowhere else.
+      "@typescript-eslint/no-unnecessary-type-parameters": "off",
       eqeqeq: ["error", "always"],
       "no-console": "error",
       "no-restricted-syntax": ["error", ...SOURCE_RESTRICTIONS],
@@ -70,6 +74,16 @@ export default defineConfig(
   {
     files: ["src/config.ts"],
     rules: { "no-restricted-syntax": ["error", RAW_SQL] },
+  },
+  {
+    // A fault that the sandbox does not treat apart is treated as the others are.
+    files: ["src/sandbox/**/*.ts"],
+    rules: {
+      "@typescript-eslint/switch-exhaustiveness-check": [
+        "error",
+        { considerDefaultExhaustiveForUnions: true, requireDefaultForNonUnion: false },
+      ],
+    },
   },
   {
     // What a command prints is its result.

@@ -202,25 +202,26 @@ function startOutcomeLoop(deps: Deps): PollLoop {
   });
 }
 
-/** `name=kill,name=stop`: at that point the process kills or stops itself (`kill -CONT` lets it go on). */
+/**
+ * `name=kill,name=stop`: at that point the process kills or stops itself (`kill -CONT` lets it go on). `name#2=kill`:
+ * the second time it comes by.
+ */
 function probeOf(spec: string | null): Probe {
   if (spec === null) return () => undefined;
   const signals = { kill: "SIGKILL", stop: "SIGSTOP" } as const;
-  const armed = new Map<string, "SIGKILL" | "SIGSTOP">();
-  for (const part of spec.split(",")) {
-    const [name, action] = part.split("=");
-    if (name === undefined || (action !== "kill" && action !== "stop")) {
-      throw new ConfigError(`PAWL_PROBES: ${part} is not name=kill or name=stop`);
-    }
-    armed.set(name, signals[action]);
-  }
+  const armed = spec.split(",").map((part) => {
+    const [, name, passes, action] = /^(\w+)(?:#([1-9]\d?))?=(kill|stop)$/.exec(part) ?? [];
+    if (name === undefined) throw new ConfigError(`PAWL_PROBES: ${part} is not name=kill or name=stop`);
+    return { name, left: Number(passes ?? 1), signal: signals[action as keyof typeof signals] };
+  });
   return async (name) => {
-    const signal = armed.get(name);
-    if (signal === undefined) return;
-    armed.delete(name);
-    process.kill(process.pid, signal);
-    // The signal takes effect at the next turn of the event loop at the latest: nothing after the probe may run before.
-    await new Promise((resolve) => setTimeout(resolve, PROBE_SETTLE_MS));
+    for (const probe of armed.filter((one) => one.name === name)) {
+      probe.left -= 1;
+      if (probe.left !== 0) continue;
+      process.kill(process.pid, probe.signal);
+      // The signal takes effect at the next turn of the event loop at the latest: nothing after the probe may run before.
+      await new Promise((resolve) => setTimeout(resolve, PROBE_SETTLE_MS));
+    }
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Change, ChargeView, Then, TimelineNote } from "./charge-change.js";
-import { budgetIsOver, resolved, rowMayBeRestored, unchanged } from "./charge-change.js";
+import { budgetIsOver, provenByRow, resolved, unchanged } from "./charge-change.js";
 import { isBeforeObject, notPerformed, underReview, waiting } from "./charge-decisions.js";
 import { adopt } from "./charge-facts.js";
 import type { Failure } from "./payment.js";
@@ -13,25 +13,21 @@ export function afterSend(view: ChargeView, call: ProviderCall, outcome: SendOut
       return afterObject(view, call, outcome, note);
     case "declined":
       // A fence cannot be declined, and a replay describes the past: look at the object before believing either.
-      if (call !== "confirm" || outcome.replayed) return askNext(view, call, outcome.type, note);
+      if (call === "fence" || outcome.replayed) return askNext(view, call, outcome.type, note, outcome.replayed);
       return refused(view, "DECLINE", outcome.failure, note);
     case "rejected":
-      return call === "fence" ? askNext(view, call, "fence_refused", note) : refused(view, "REJECT", outcome.failure, note);
-    case "not_performed":
-      return waiting(view, {
-        reason: outcome.reason,
-        note,
-        retryAfterMs: outcome.retryAfterMs,
-        ...(view.attempt.unresolved && call !== "fence" ? sentAndUnknown(view, call) : refusedUnexecuted(view, call)),
-      });
+      return call === "fence" ? lookAgain(view, call, "fence_refused", note) : refused(view, "REJECT", outcome.failure, note);
+    case "not_performed": {
+      // A refusal says nothing of an earlier unknown send, and each further fence is asked about first.
+      const inDoubt = view.attempt.unresolved || call === "fence";
+      const left = inDoubt ? sentAndUnknown(view, call) : refusedUnexecuted(view);
+      return waiting(view, { reason: outcome.reason, note, retryAfterMs: outcome.retryAfterMs, ...left });
+    }
     case "unknown": {
-      const unknown = sentAndUnknown(view, call);
-      const attempt = { ...unknown.attempt, keySpent: view.attempt.keySpent || outcome.keySpent };
-      if (outcome.keySpent || outcome.reason === "state_conflict") {
-        const change = askNext(view, call, outcome.reason, note);
-        return { ...change, attempt: { ...change.attempt, ...attempt } };
-      }
-      return waiting(view, { reason: outcome.reason, note, retryAfterMs: outcome.retryAfterMs, events: unknown.events, attempt });
+      if (outcome.keySpent) return askNext(view, call, outcome.reason, note, true);
+      if (outcome.reason === "state_conflict") return lookAgain(view, call, outcome.reason, note);
+      const left = sentAndUnknown(view, call);
+      return waiting(view, { reason: outcome.reason, note, retryAfterMs: outcome.retryAfterMs, ...left });
     }
   }
 }
@@ -43,9 +39,9 @@ function afterObject(
   note: TimelineNote,
 ): Change {
   // A fence is believed only when the object, read back, is canceled.
-  if (call === "fence") return askNext(view, call, "read_back", note);
-  if (call === "confirm") return outcome.replayed ? askNext(view, call, "replayed", note) : adopt(view, outcome.charge, note);
-  if (!outcome.replayed) return adopt(view, outcome.charge, note);
+  if (call === "fence") return askNext(view, call, "read_back", note, outcome.replayed);
+  if (call === "confirm" && outcome.replayed) return askNext(view, call, "replayed", note, true);
+  if (call === "confirm" || !outcome.replayed) return adopt(view, outcome.charge, note);
   return {
     attemptEvents: ["OBJECT_KNOWN"],
     attempt: { ...resolved(view.attempt), unresolved: true, providerPaymentId: outcome.charge.id, waitReason: "replayed" },
@@ -75,22 +71,34 @@ function refused(view: ChargeView, event: "DECLINE" | "REJECT", failure: Failure
   };
 }
 
-function sentAndUnknown(view: ChargeView, call: ProviderCall) {
+/** `spendsKey`: the answer is all that this call's key will ever bring. */
+function sentAndUnknown(view: ChargeView, call: ProviderCall, spendsKey = false) {
+  const { attempt, now } = view;
   return {
     events: call === "fence" ? [] : (["OUTCOME_UNKNOWN"] as const),
-    attempt: { unresolved: true, unknownSince: view.attempt.unknownSince ?? view.now },
+    attempt: {
+      unresolved: true,
+      keySpent: attempt.keySpent || spendsKey,
+      unknownSince: attempt.unknownSince ?? now,
+    },
   };
 }
 
-function refusedUnexecuted(view: ChargeView, call: ProviderCall) {
+function refusedUnexecuted(view: ChargeView) {
   return {
-    events: call === "fence" ? [] : (["REFUSED_UNEXECUTED"] as const),
+    events: ["REFUSED_UNEXECUTED"] as const,
     attempt: { unresolved: false, unknownSince: view.attempt.unknownSince },
   };
 }
 
-function askNext(view: ChargeView, call: ProviderCall, reason: string, note: TimelineNote): Change {
-  const unknown = sentAndUnknown(view, call);
+/** The object is not where the call expects it. A fence for which that is not the first time waits, so that none spins. */
+function lookAgain(view: ChargeView, call: ProviderCall, reason: string, note: TimelineNote): Change {
+  if (call !== "fence" || view.attempt.waits === 0) return askNext(view, call, reason, note);
+  return waiting(view, { reason, note, ...sentAndUnknown(view, call) });
+}
+
+function askNext(view: ChargeView, call: ProviderCall, reason: string, note: TimelineNote, spendsKey = false): Change {
+  const unknown = sentAndUnknown(view, call, spendsKey);
   return {
     attemptEvents: unknown.events,
     attempt: { ...unchanged(view.attempt), ...unknown.attempt, waitReason: reason },
@@ -118,12 +126,9 @@ export function afterLookup(view: ChargeView, question: "find" | "get", outcome:
       return afterAbsence(view, note);
     case "missing":
       return underReview(view, "provider_object_missing", note);
-    case "unanswered": {
-      // The row alone proves it: nothing was ever executed, unless the row itself comes from an old backup.
-      const provenByRow = view.attempt.state === "started" && budgetIsOver(view) && !rowMayBeRestored(view);
-      if (provenByRow) return notPerformed(view, outcome.reason, note);
+    case "unanswered":
+      if (provenByRow(view)) return notPerformed(view, outcome.reason, note);
       return waiting(view, { reason: outcome.reason, note, retryAfterMs: outcome.retryAfterMs });
-    }
   }
 }
 

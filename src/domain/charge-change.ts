@@ -106,7 +106,10 @@ export function keyLifetimeIsOver(view: ChargeView, firstSentAt: Date | null): b
   return view.now.getTime() - since.getTime() >= view.policy.keyLifetimeMs;
 }
 
-/** Whether the row is older than any key that it may have used: it may come from a restored backup. */
-export function rowMayBeRestored(view: ChargeView): boolean {
-  return keyLifetimeIsOver(view, null);
+/**
+ * The row alone proves that nothing was executed: the budget is over and every send was refused before execution.
+ * Not so for a row that is older than any key it may have used: it may come from a restored backup.
+ */
+export function provenByRow(view: ChargeView): boolean {
+  return view.attempt.state === "started" && budgetIsOver(view) && !keyLifetimeIsOver(view, null);
 }

@@ -1,6 +1,6 @@
 import type { AttemptEventType } from "./attempt-machine.js";
 import type { AttemptState } from "./attempt.js";
-import type { Change, ChargeView, TimelineNote } from "./charge-change.js";
+import type { Change, ChargePolicy, ChargeView, TimelineNote } from "./charge-change.js";
 import { budgetIsOver, keyLifetimeIsOver, resolved, unchanged } from "./charge-change.js";
 import { canPayment } from "./transition.js";
 
@@ -24,41 +24,37 @@ export function waiting(view: ChargeView, wait: WaitFor): Change {
   const { attempt, payment, policy, now } = view;
   const patch = { ...unchanged(attempt), ...wait.attempt };
   const waits = attempt.waits + 1;
-  const unknownForMs = patch.unknownSince === null ? 0 : now.getTime() - patch.unknownSince.getTime();
+  // Past its budget, what cannot be asked about or ended is unknown too, and must not stay so unseen.
+  const unknownSince = patch.unknownSince ?? (budgetIsOver(view) ? now : null);
+  const unknownForMs = unknownSince === null ? 0 : now.getTime() - unknownSince.getTime();
   const review = unknownForMs >= policy.reviewAfterMs && payment.status === "processing" ? "outcome_unknown" : null;
   return {
     attemptEvents: wait.events ?? [],
-    attempt: { ...patch, waits, waitReason: wait.reason },
+    attempt: { ...patch, unknownSince, waits, waitReason: wait.reason },
     paymentEvent: review === null ? null : "REVIEW",
     payment: {},
     reason: wait.reason,
     review,
     note: wait.note,
-    then: { type: "wait", ms: waitMs(view, policy.retry, waits, wait.retryAfterMs ?? null) },
+    then: { type: "wait", ms: waitMs(view, waits, wait.retryAfterMs ?? 0) },
   };
 }
 
-/** Ask about a pending or requires_action payment on its own clock. */
-export function followMs(view: ChargeView): number {
-  const { policy, attempt } = view;
-  return backoff(policy.follow, attempt.waits + 1, policy.random);
+/** The `looks`-th wait, from 1, between two looks at a pending or requires_action payment: a clock of its own. */
+export function followMs(view: ChargeView, looks: number): number {
+  return backoff(view.policy.follow, looks, view.policy.random);
 }
 
-function waitMs(
-  view: ChargeView,
-  range: ChargeViewRange,
-  waits: number,
-  retryAfterMs: number | null,
-): number {
-  const ms = Math.min(Math.max(backoff(range, waits, view.policy.random), retryAfterMs ?? 0), LONGEST_WAIT_MS);
-  const toBudgetEndMs = view.attempt.createdAt.getTime() + view.policy.retryBudgetMs - view.now.getTime();
+/** Ends with the budget, when a question or a fence is due. */
+function waitMs(view: ChargeView, waits: number, retryAfterMs: number): number {
+  const { attempt, policy, now } = view;
+  const ms = Math.min(Math.max(backoff(policy.retry, waits, policy.random), retryAfterMs), LONGEST_WAIT_MS);
+  const toBudgetEndMs = attempt.createdAt.getTime() + policy.retryBudgetMs - now.getTime();
   return toBudgetEndMs > 0 ? Math.min(ms, toBudgetEndMs) : ms;
 }
 
-type ChargeViewRange = ChargeView["policy"]["retry"];
-
 /** The n-th wait lies in the upper half of first · 2^(n-1), at most `mostMs`; never 0, so no loop can spin. */
-function backoff(range: ChargeViewRange, count: number, random: () => number): number {
+function backoff(range: ChargePolicy["retry"], count: number, random: () => number): number {
   const whole = Math.min(range.firstMs * 2 ** Math.min(count - 1, 30), range.mostMs);
   return Math.max(1, Math.round((whole * (1 + random())) / 2));
 }
@@ -84,7 +80,7 @@ export function underReview(view: ChargeView, reason: string, note: TimelineNote
     reason,
     review: opens ? reason : null,
     note,
-    then: { type: "wait", ms: backoff(view.policy.retry, attempt.waits + 1, view.policy.random) },
+    then: { type: "wait", ms: waitMs(view, attempt.waits + 1, 0) },
   };
 }
 
@@ -95,7 +91,7 @@ export function underReview(view: ChargeView, reason: string, note: TimelineNote
 export function notPerformed(view: ChargeView, reason: string, note: TimelineNote | null): Change {
   return {
     attemptEvents: ["END"],
-    attempt: { ...resolved(view.attempt), waitReason: null },
+    attempt: resolved(view.attempt),
     paymentEvent: "NOT_PERFORMED",
     payment: {
       nextAction: null,
@@ -141,13 +137,14 @@ export function fence(
   reason: string,
 ): Change {
   const { attempt } = view;
-  const spentRound = attempt.state === "fencing" && attempt.keySpent;
+  const again = attempt.state === "fencing";
   return {
     attemptEvents: events,
     attempt: {
       ...unchanged(attempt),
       keySpent: false,
-      fenceRound: spentRound ? attempt.fenceRound + 1 : attempt.fenceRound,
+      fenceRound: again && attempt.keySpent ? attempt.fenceRound + 1 : attempt.fenceRound,
+      waits: again ? attempt.waits + 1 : 0,
       waitReason: reason,
     },
     paymentEvent: null,

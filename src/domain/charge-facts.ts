@@ -20,7 +20,10 @@ import type { ProviderCharge } from "./provider.js";
  */
 export function adopt(view: ChargeView, charge: ProviderCharge, note: TimelineNote): Change {
   const mismatch = mismatchOf(view, charge);
-  if (mismatch !== null) return underReview(view, mismatch, note);
+  if (mismatch !== null) {
+    const moved = charge.status === "succeeded" || charge.status === "authorized";
+    return underReview(view, moved && ended(view) ? PAID_AFTER_END : mismatch, note);
+  }
   const change = adoptStatus(view, charge, note);
   if (view.attempt.providerPaymentId !== null) return change;
   return { ...change, attempt: { ...change.attempt, providerPaymentId: charge.id } };
@@ -43,7 +46,7 @@ function adoptStatus(view: ChargeView, charge: ProviderCharge, note: TimelineNot
     case "canceled":
       return canceled(view, note);
     case "unrecognized":
-      return waiting(view, { reason: "provider_status_unrecognized", note, ...leavingFlight(view) });
+      return unrecognized(view, note);
   }
 }
 
@@ -65,9 +68,15 @@ function knowing(view: ChargeView): readonly AttemptEventType[] {
   return isBeforeObject(view.attempt.state) ? ["OBJECT_KNOWN"] : [];
 }
 
-function leavingFlight(view: ChargeView): { events?: readonly AttemptEventType[] } {
-  const inFlight = view.attempt.state === "creating" || view.attempt.state === "confirming";
-  return inFlight ? { events: ["OUTCOME_UNKNOWN"] } : {};
+/** The object is there and its id is kept; what became of it is unknown until it shows a status that we know. */
+function unrecognized(view: ChargeView, note: TimelineNote): Change {
+  const { attempt, now } = view;
+  return waiting(view, {
+    reason: "provider_status_unrecognized",
+    note,
+    events: attempt.state === "confirming" ? ["OUTCOME_UNKNOWN"] : knowing(view),
+    attempt: { unresolved: true, unknownSince: attempt.unknownSince ?? now },
+  });
 }
 
 function ended(view: ChargeView): boolean {
@@ -87,9 +96,10 @@ function notConfirmed(view: ChargeView, note: TimelineNote): Change {
       attempt: { unresolved: true, unknownSince: attempt.unknownSince ?? view.now },
     });
   }
-  if (!isBeforeObject(attempt.state)) return confirmOrFence(view, [], note);
+  if (attempt.state === "confirm_unknown") return confirmOrFence(view, [], note);
+  // No confirm was ever executed: what was unknown concerned the create.
   const fresh = { ...view, attempt: { ...attempt, unresolved: false, keySpent: false } };
-  const change = confirmOrFence(fresh, ["OBJECT_KNOWN"], note);
+  const change = confirmOrFence(fresh, knowing(view), note);
   return { ...change, attempt: { ...change.attempt, unknownSince: null, waits: 0 } };
 }
 
@@ -97,7 +107,7 @@ function notConfirmed(view: ChargeView, note: TimelineNote): Change {
 function moneyMoved(view: ChargeView, event: "SUCCEED" | "AUTHORIZE", charge: ProviderCharge, note: TimelineNote): Change {
   const { payment, attempt } = view;
   const orderIdIsOurs = payment.merchantOrderId === null || payment.holdsOrderId;
-  if (ended(view) && !orderIdIsOurs) return underReview(view, PAID_AFTER_END, note);
+  if (!orderIdIsOurs) return underReview(view, PAID_AFTER_END, note);
   return {
     attemptEvents: ["END"],
     attempt: resolved(attempt),
@@ -115,15 +125,16 @@ function follow(view: ChargeView, charge: ProviderCharge, event: "PEND" | "REQUI
   const shown = event === "REQUIRE_ACTION" ? "requires_action" : "processing";
   const stays = payment.status === shown || ended(view);
   const first = attempt.state !== "following";
+  const waits = first ? 0 : attempt.waits + 1;
   return {
     attemptEvents: first ? [...knowing(view), "FOLLOW"] : [],
-    attempt: { ...resolved(attempt), waits: first ? 0 : attempt.waits + 1, waitReason: charge.status },
+    attempt: { ...resolved(attempt), waits, waitReason: charge.status },
     paymentEvent: stays ? null : event,
     payment: { nextAction: event === "REQUIRE_ACTION" ? charge.nextAction : null },
     reason: charge.status,
     review: null,
     note,
-    then: { type: "wait", ms: followMs(view) },
+    then: { type: "wait", ms: followMs(view, waits + 1) },
   };
 }
 
@@ -156,7 +167,7 @@ function canceled(view: ChargeView, note: TimelineNote): Change {
   if (!ended(view) && attempt.state !== "following") return notPerformed(view, "canceled_at_provider", note);
   return {
     attemptEvents: ["END"],
-    attempt: { ...resolved(attempt), waitReason: null },
+    attempt: resolved(attempt),
     paymentEvent: ended(view) ? null : eventWhereLegal(view, "CANCEL"),
     payment: { nextAction: null, releaseOrderId: true },
     reason: ended(view) ? "closed" : "canceled_at_provider",

@@ -1,5 +1,5 @@
 import type { Change, ChargeView, Then } from "./charge-change.js";
-import { budgetIsOver, resolved, unchanged } from "./charge-change.js";
+import { budgetIsOver, provenByRow, resolved, unchanged } from "./charge-change.js";
 import { notPerformed, underReview, waiting } from "./charge-decisions.js";
 
 /** Which provider account this worker can speak for. */
@@ -29,9 +29,8 @@ export function firstStep(view: ChargeView, account: AccountView, markedNow: boo
       return leftUnknown(view, "get");
     case "confirm_unknown":
     case "following":
-      return { type: "ask", question: "get" };
     case "fencing":
-      return attempt.unresolved ? { type: "ask", question: "get" } : fenceNext(view);
+      return { type: "ask", question: "get" };
     case "completed":
       return { type: "end" };
   }
@@ -44,9 +43,11 @@ function barredByAccount(view: ChargeView, account: AccountView): Change | null 
     const own = attempt.providerAccount === null || attempt.providerAccount === account.accountId;
     return own && attempt.livemode === account.livemode ? null : underReview(view, "provider_account_changed", null);
   }
-  // The row alone proves it: no id was ever committed, so no confirm was ever sent.
-  if (attempt.state === "started" && budgetIsOver(view)) return notPerformed(view, account.reason, null);
-  return waiting(view, { reason: account.reason, note: null });
+  if (provenByRow(view)) return notPerformed(view, account.reason, null);
+  const inFlight = attempt.state === "creating" || attempt.state === "confirming";
+  if (!inFlight) return waiting(view, { reason: account.reason, note: null });
+  const unknown = { unresolved: true, unknownSince: attempt.unknownSince ?? view.now };
+  return waiting(view, { reason: account.reason, note: null, events: ["OUTCOME_UNKNOWN"], attempt: unknown });
 }
 
 function leftUnknown(view: ChargeView, question: "find" | "get"): Change {
@@ -67,15 +68,8 @@ function leftUnknown(view: ChargeView, question: "find" | "get"): Change {
   };
 }
 
+/** Every earlier send of the confirm was refused before execution. */
 function confirmNext(view: ChargeView): Change {
-  return { ...quiet(view), then: { type: "send", call: "confirm" } };
-}
-
-function fenceNext(view: ChargeView): Change {
-  return { ...quiet(view), then: { type: "send", call: "fence" } };
-}
-
-function quiet(view: ChargeView): Omit<Change, "then"> {
   return {
     attemptEvents: [],
     attempt: { ...resolved(view.attempt), waits: view.attempt.waits },
@@ -84,5 +78,7 @@ function quiet(view: ChargeView): Omit<Change, "then"> {
     reason: "due",
     review: null,
     note: null,
+    then: { type: "send", call: "confirm" },
   };
 }
+

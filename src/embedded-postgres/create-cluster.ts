@@ -1,11 +1,23 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, chownSync, closeSync, fsyncSync, mkdirSync, openSync } from "node:fs";
-import { readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { type Binaries, linkLibraries } from "./binaries.js";
-import { EmbeddedPostgresError, errorCode, WAY_OUT } from "./errors.js";
+import { EmbeddedPostgresError, errorCode, programFailed, reasonIn, WAY_OUT } from "./errors.js";
 import { chooseLauncher, type Launcher, run } from "./launcher.js";
 import { APPLICATION, type Layout, layoutOf, SUPERUSER } from "./layout.js";
+import { isAlive } from "./processes.js";
 
 const PASSWORD_BYTES = 24;
 const LOCALE = ["--encoding=UTF8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"];
@@ -35,35 +47,34 @@ export async function createCluster(binaries: Binaries, folder: string, isDurabl
 async function fillCluster(binaries: Binaries, draft: Layout, isDurable: boolean): Promise<void> {
   mkdirSync(draft.folder);
   mkdirSync(draft.data);
-  const env = linkLibraries(binaries, draft.folder);
-  const launcher = await openFor(binaries, draft, env);
+  const launcher = await openFor(binaries, draft);
   const password = randomBytes(PASSWORD_BYTES).toString("base64url");
   writeFileSync(draft.password, password, { mode: 0o600 });
   if (launcher.user !== null) chownSync(draft.password, launcher.user.uid, launcher.user.gid);
-  await initialise(binaries, launcher, draft, env, isDurable);
-  await createApplicationDatabase(binaries, launcher, draft, env, password);
+  await initialise(binaries, launcher, draft, isDurable);
+  await createApplicationDatabase(binaries, launcher, draft, password);
   if (launcher.user !== null) chownSync(draft.password, process.getuid?.() ?? 0, process.getgid?.() ?? 0);
 }
 
 /** Another user's server must get through the folder to its data; nobody else needs to see what is in it. */
-async function openFor(binaries: Binaries, draft: Layout, env: Record<string, string>): Promise<Launcher> {
+async function openFor(binaries: Binaries, draft: Layout): Promise<Launcher> {
   chmodSync(draft.data, 0o700);
   chmodSync(draft.folder, process.getuid?.() === 0 ? 0o711 : 0o700);
-  return chooseLauncher(binaries, draft.data, env);
+  return chooseLauncher(binaries, draft.data, linkLibraries(binaries, draft.folder));
 }
 
 async function initialise(
   binaries: Binaries,
   launcher: Launcher,
   draft: Layout,
-  env: Record<string, string>,
   isDurable: boolean,
 ): Promise<void> {
   const access = [`--username=${SUPERUSER}`, `--pwfile=${draft.password}`, "--auth=scram-sha-256"];
   const sync = isDurable ? [] : ["--no-sync"];
-  const args = ["-D", draft.data, ...access, ...LOCALE, ...sync];
-  const { code, output } = await run(launcher.start(binaries.initdb, args, "pipe", env));
-  if (code !== 0) throw creationFailed(output);
+  // A failed set-up is looked at first (is the disk full?), and then deleted with its folder.
+  const args = ["-D", draft.data, ...access, ...LOCALE, ...sync, "--no-clean"];
+  const { code, output } = await run(launcher.start(binaries.initdb, args, "pipe"));
+  if (code !== 0) throw creationFailed(draft, output);
 }
 
 /** In single-user mode each line is a statement; there is no server yet to connect to, and no client is needed. */
@@ -71,36 +82,21 @@ async function createApplicationDatabase(
   binaries: Binaries,
   launcher: Launcher,
   draft: Layout,
-  env: Record<string, string>,
   password: string,
 ): Promise<void> {
   const statements = [
     `create role ${APPLICATION} login password '${password}';`,
     `create database ${APPLICATION} owner ${APPLICATION};`,
   ];
-  const args = [
-    "--single",
-    "-D",
-    draft.data,
-    "-c",
-    "exit_on_error=true",
-    "-c",
-    "log_checkpoints=off",
-    SUPERUSER,
-  ];
-  const child = launcher.start(binaries.postgres, args, "pipe", env);
+  const args = ["--single", "-D", draft.data, "-c", "exit_on_error=true", SUPERUSER];
+  const child = launcher.start(binaries.postgres, args, "pipe");
   const { code, output } = await run(child, `${statements.join("\n")}\n`);
-  if (code !== 0) throw creationFailed(output.replaceAll(password, "[redacted]"));
+  if (code !== 0) throw creationFailed(draft, output.replaceAll(password, "[redacted]"));
 }
 
-function creationFailed(output: string): EmbeddedPostgresError {
-  const lines = output.split("\n").map((line) => line.trim());
-  const reason = lines.find((line) => /\b(?:FATAL|PANIC|error|ERROR):/.test(line)) ?? lines.findLast(Boolean);
-  const fault = output.includes("No space left on device") ? "disk_full" : "start_failed";
-  return new EmbeddedPostgresError(
-    fault,
-    `the embedded PostgreSQL could not be set up (${reason ?? "it was killed"}): mend that, ${WAY_OUT}`,
-  );
+function creationFailed(draft: Layout, output: string): EmbeddedPostgresError {
+  const what = "the embedded PostgreSQL could not be set up";
+  return programFailed(dirname(draft.folder), what, reasonIn(output));
 }
 
 function moveIntoPlace(draft: string, folder: string): void {
@@ -128,14 +124,5 @@ function removeAbandoned(folder: string): void {
   for (const name of readdirSync(dirname(folder)).filter((entry) => entry.startsWith(prefix))) {
     const pid = Number(name.slice(prefix.length).split("-")[0]);
     if (!isAlive(pid)) rmSync(join(dirname(folder), name), { recursive: true, force: true });
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return errorCode(error) !== "ESRCH";
   }
 }

@@ -4,7 +4,7 @@ import { systemClock } from "../lib/clock.js";
 import type { Logger } from "../lib/log.js";
 import { findBinaries, linkLibraries } from "./binaries.js";
 import { createCluster, isCreated } from "./create-cluster.js";
-import { EmbeddedPostgresError, explainFileErrors, WAY_OUT } from "./errors.js";
+import { EmbeddedPostgresError, explainFileErrors, programFailed } from "./errors.js";
 import { chooseLauncher } from "./launcher.js";
 import { APPLICATION, layoutOf, SUPERUSER, urlOf } from "./layout.js";
 import { findFreePort, makeWay } from "./make-way.js";
@@ -32,7 +32,7 @@ export interface EmbeddedPostgres {
   readonly adminUrl: string;
   readonly port: number;
   /** Ends the server and the watch over it. `fast` (default) ends sessions and writes everything; `immediate` crashes. */
-  stop(mode?: StopMode): Promise<void>;
+  readonly stop: (mode?: StopMode) => Promise<void>;
 }
 
 /**
@@ -65,9 +65,8 @@ async function prepare(options: EmbeddedPostgresOptions): Promise<ServerPlan> {
   if (!isCreated(layout)) {
     await createCluster(binaries, layout.folder, settings["fsync"] !== "off");
   }
-  const env = linkLibraries(binaries, layout.folder);
-  const launcher = await chooseLauncher(binaries, layout.data, env);
-  return { binaries, launcher, env, layout, settings };
+  const launcher = await chooseLauncher(binaries, layout.data, linkLibraries(binaries, layout.folder));
+  return { binaries, launcher, layout, settings };
 }
 
 /** One name for one folder, since a running server is known by the path on its command line. */
@@ -93,9 +92,8 @@ async function startAtOnce(plan: ServerPlan, wanted: number | null, log: Logger)
     hasRemnants = (await makeWay(plan.layout, log)) || hasRemnants;
     const isInTheWay = hasRemnants || (await findFreePort(port)) === null;
     if (!isInTheWay || systemClock.monotonicMs() > endMs) {
-      const fault = started.includes("No space left on device") ? "disk_full" : "start_failed";
-      const message = `the embedded PostgreSQL did not start: ${started}; see ${plan.layout.log}, ${WAY_OUT}`;
-      throw new EmbeddedPostgresError(fault, message);
+      const what = `the embedded PostgreSQL did not start (its log: ${plan.layout.log})`;
+      throw programFailed(plan.layout.folder, what, started);
     }
     await systemClock.sleep(RETRY_MS);
   }

@@ -16,11 +16,11 @@ export interface ServerUser {
   readonly gid: number;
 }
 
-/** How the programs are started here. The parent is a thread to the kernel: start servers from one that lives on. */
+/** How the programs are started here, with an environment of their own. The parent is a thread to the kernel: start servers from one that lives on. */
 export interface Launcher {
   /** The user that the data must belong to; null where that is simply the user of this process. */
   readonly user: ServerUser | null;
-  start(program: string, args: readonly string[], stdio: StdioOptions, env: Environment): ChildProcess;
+  start(program: string, args: readonly string[], stdio: StdioOptions): ChildProcess;
 }
 
 type Environment = Readonly<Record<string, string>>;
@@ -36,8 +36,8 @@ export async function chooseLauncher(binaries: Binaries, data: string, env: Envi
   const user = serverUser(data);
   const refusals: string[] = [];
   for (const way of user === null ? ordinaryWays() : rootWays(user)) {
-    const launcher = launcherOf(way, user);
-    const refusal = await tryLauncher(launcher, binaries, data, env);
+    const launcher = launcherOf(way, user, env);
+    const refusal = await tryLauncher(launcher, binaries, data);
     if (refusal === null) return launcher;
     refusals.push(refusal);
   }
@@ -77,10 +77,10 @@ function rootWays(user: ServerUser): readonly Way[] {
   ];
 }
 
-function launcherOf(way: Way, user: ServerUser | null): Launcher {
+function launcherOf(way: Way, user: ServerUser | null, env: Environment): Launcher {
   return {
     user,
-    start: (program, args, stdio, env) => {
+    start: (program, args, stdio) => {
       const [file = program, ...rest] = [...way.via, program, ...args];
       // Detached, so that Ctrl-C in the terminal does not stop the database before the application has drained.
       return spawn(file, rest, { stdio, env, cwd: "/", detached: true, ...way.user });
@@ -89,15 +89,10 @@ function launcherOf(way: Way, user: ServerUser | null): Launcher {
 }
 
 /** Null when the programs run and the data folder can be written in; else the last line of what was said. */
-async function tryLauncher(
-  launcher: Launcher,
-  binaries: Binaries,
-  data: string,
-  env: Environment,
-): Promise<string | null> {
+async function tryLauncher(launcher: Launcher, binaries: Binaries, data: string): Promise<string | null> {
   const script = 'test -w "$0" && "$1" --version && exec "$2" --version';
   const { code, output } = await run(
-    launcher.start("/bin/sh", ["-c", script, data, binaries.initdb, binaries.postgres], "pipe", env),
+    launcher.start("/bin/sh", ["-c", script, data, binaries.initdb, binaries.postgres], "pipe"),
   );
   return code === 0 ? null : lastLine(output);
 }

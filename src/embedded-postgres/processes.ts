@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { systemClock } from "../lib/clock.js";
+import { errorCode } from "./errors.js";
 
 const POLL_MS = 25;
 const MARK = "pawl.supervisor_pid";
@@ -10,6 +11,16 @@ export interface ProcessState {
   readonly parentPid: number;
   readonly isZombie: boolean;
   readonly commandLine: string;
+}
+
+/** Whether a pid is in use, be it by a zombie or by another user's process. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return errorCode(error) !== "ESRCH";
+  }
 }
 
 /** What runs under a pid, or null. /proc where there is one (slim images have no `ps`), else `ps`. */

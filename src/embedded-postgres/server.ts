@@ -1,6 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import { closeSync, existsSync, openSync, readFileSync, renameSync, statSync } from "node:fs";
 import type { Binaries } from "./binaries.js";
+import { reasonIn } from "./errors.js";
 import type { Launcher } from "./launcher.js";
 import { ADDRESS, type Layout, readLockFile } from "./layout.js";
 import { supervisorMark, waitUntil } from "./processes.js";
@@ -36,7 +37,6 @@ export type StopMode = "fast" | "immediate";
 export interface ServerPlan {
   readonly binaries: Binaries;
   readonly launcher: Launcher;
-  readonly env: Record<string, string>;
   readonly layout: Layout;
   readonly settings: Readonly<Record<string, string>>;
 }
@@ -47,7 +47,7 @@ export interface Server {
   readonly hasExited: () => boolean;
   /** Resolves when the process has ended: with what it said last. */
   readonly exited: Promise<string>;
-  stop(mode: StopMode): Promise<void>;
+  readonly stop: (mode: StopMode) => Promise<void>;
 }
 
 /** Starts one server process and waits until it takes connections; a text is the reason why it ended before that. */
@@ -61,7 +61,7 @@ export async function startServer(plan: ServerPlan, port: number): Promise<Serve
   ];
   const log = openSync(plan.layout.log, "a", 0o600);
   const logStart = statSync(plan.layout.log).size;
-  const child = plan.launcher.start(plan.binaries.postgres, args, ["ignore", log, log], plan.env);
+  const child = plan.launcher.start(plan.binaries.postgres, args, ["ignore", log, log]);
   closeSync(log);
   const server = watch(child, port, () => lastWords(plan.layout, logStart));
   const isReady = () => {
@@ -86,7 +86,9 @@ function watch(child: ChildProcess, port: number, lastWordsOf: () => string): Se
       resolve(reason);
     };
     child.once("error", (error) => end(error.message));
-    child.once("exit", (code, signal) => end(`${lastWordsOf()} (exit ${signal ?? String(code)})`));
+    child.once("exit", (code, signal) =>
+      end([lastWordsOf(), `exit ${signal ?? String(code)}`].filter(Boolean).join(", ")),
+    );
   });
   return {
     pid: child.pid ?? 0,
@@ -106,9 +108,7 @@ function watch(child: ChildProcess, port: number, lastWordsOf: () => string): Se
 
 /** The server's own reason, from what it has written since it was started. */
 function lastWords(layout: Layout, from: number): string {
-  const lines = readFileSync(layout.log).subarray(from).toString("utf8").trimEnd().split("\n");
-  const reason = lines.findLast((line) => /\b(?:FATAL|PANIC):/.test(line)) ?? lines.at(-1) ?? "";
-  return reason.replace(/^.*?(?=\b(?:FATAL|PANIC|LOG): )/, "").trim();
+  return reasonIn(readFileSync(layout.log).subarray(from).toString("utf8"));
 }
 
 /** One log for a run of Pawl and one for the run before: bounded without anything that rotates. */

@@ -36,7 +36,14 @@ export function endpointWork(deps: Deps, endpoint: Endpoint, rateLimit: RateLimi
     }
     const { http, requestId, traceparent } = exchange;
     if (rateLimit !== null) await rateLimit(http, caller.keyId);
-    const context: RequestContext = { requestId, traceparent, signal: http.req.raw.signal };
+    const context: RequestContext = {
+      requestId,
+      traceparent,
+      // Made only for who looks at it: most requests never wait.
+      get signal() {
+        return http.req.raw.signal;
+      },
+    };
     return endpoint.handle({ deps, caller, context, http });
   };
 }

@@ -13,8 +13,8 @@ export interface Server {
 
 const HEADERS_MAX_BYTES = 16 * 1024;
 const HEADERS_TIMEOUT_MS = 10_000;
-/** Headers and body together. Behind the body's own deadline, for bodies that nobody reads. */
-const REQUEST_TIMEOUT_MS = 30_000;
+/** Headers and body together: the last resort behind the body's own deadline, which is a setting. */
+const REQUEST_TIMEOUT_MS = 300_000;
 /** Longer than the idle time-out of common proxies (60 s), so that it is they who end a connection. */
 const KEEP_ALIVE_MS = 65_000;
 const TIMEOUT_CHECK_MS = 1_000;

@@ -38,6 +38,8 @@ const NETWORKS: readonly (readonly [from: string, to: string, lengths: readonly 
 
 const SHORTEST = 12;
 const LONGEST = 19;
+/** ITU-T E.164 section 6: at most 15 digits after the `+`. */
+const LONGEST_PHONE = 15;
 /** Below this, only bare digits count: grouped, they are phone numbers far more often than cards. */
 const SHORTEST_GROUPED = 14;
 const SEPARATORS = "[ \\u00a0\\u2010-\\u2015-]{1,3}";
@@ -49,7 +51,9 @@ const UUID = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g
 export function containsCardNumber(text: string): boolean {
   if (!ENOUGH_DIGITS.test(text)) return false;
   for (const [run] of text.replace(UUID, "?").matchAll(RUN)) {
-    if (!run.startsWith("+") && runHoldsCardNumber(run.match(/\d+/g) ?? [])) return true;
+    const groups = run.match(/\d+/g) ?? [];
+    const isPhone = run.startsWith("+") && groups.join("").length <= LONGEST_PHONE;
+    if (!isPhone && runHoldsCardNumber(groups)) return true;
   }
   return false;
 }

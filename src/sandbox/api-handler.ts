@@ -31,8 +31,17 @@ export interface ApiParts {
 /** The listener's handler: reads a request whole, logs it, and sends it down the pipeline or into its fault. */
 export function apiHandler(parts: ApiParts): (request: IncomingMessage, response: ServerResponse) => void {
   return (request, response) => {
-    if (request.method === "GET" && !request.url?.startsWith("/_hosted/"))
-      return receive(parts, request, response, "");
+    const hosted = request.url?.startsWith("/_hosted/") === true;
+    const handle = (body: string): void => {
+      try {
+        if (hosted) parts.hostedPages.handle(request, response, body);
+        else receive(parts, request, response, body);
+      } catch (error) {
+        // A full disk, or a bug: this request fails, the sandbox goes on.
+        failed(response, error);
+      }
+    };
+    if (request.method === "GET") return handle("");
     const chunks: Buffer[] = [];
     let size = 0;
     request.on("data", (chunk: Buffer) => {
@@ -40,22 +49,24 @@ export function apiHandler(parts: ApiParts): (request: IncomingMessage, response
       if (size > MOST_BODY_BYTES) request.destroy();
       else chunks.push(chunk);
     });
-    request.on("end", () => {
-      const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
-      if (request.url?.startsWith("/_hosted/") === true)
-        parts.hostedPages.handle(request, response, body.toString("utf8"));
-      else receive(parts, request, response, body.toString("utf8"));
-    });
+    request.on("end", () => handle(Buffer.concat(chunks).toString("utf8")));
   };
+}
+
+function failed(response: ServerResponse, error: unknown): void {
+  if (response.headersSent) return void response.destroy();
+  const message = `The sandbox failed: ${error instanceof Error ? error.message : "unknown"}`;
+  response.writeHead(500, { "content-type": "application/json" });
+  response.end(JSON.stringify({ error: { type: "api_error", message } }));
 }
 
 function receive(parts: ApiParts, request: IncomingMessage, response: ServerResponse, body: string): void {
   const exchange = exchangeOf(parts, request, response, body);
   const { entry } = exchange;
   response.once("close", () => {
-    // A connection that the sandbox cut itself is no caller's impatience.
-    if (!response.writableEnded && entry.status === null && !response.writableFinished)
-      entry.abandoned = true;
+    if (response.writableEnded || exchange.cut) return;
+    entry.abandoned = true;
+    parts.log.changed();
   });
   parts.log.add(entry);
   const rule = parts.rules.take(candidateOf(parts, exchange));

@@ -19,6 +19,8 @@ export interface Call {
   readonly nowSeconds: number;
   readonly requestId: string;
   readonly idempotencyKey: string | null;
+  /** `Stripe-Version` as sent, or the account's. */
+  readonly stripeVersion: string;
   /** Where the sandbox's own pages are, for redirects. */
   readonly publicUrl: string;
   readonly searchLagSeconds: number;

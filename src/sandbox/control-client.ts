@@ -83,7 +83,7 @@ export class SandboxControl {
   }
 
   listPaymentIntents(filter: ObjectFilter = {}): Promise<PaymentIntentRecord[]> {
-    const metadata = Object.entries(filter.metadata ?? {}).map(([name, value]) => [
+    const metadata = Object.entries(filter.metadata ?? {}).map(([name, value]): [string, string] => [
       `metadata[${name}]`,
       value,
     ]);

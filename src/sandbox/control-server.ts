@@ -153,6 +153,7 @@ function readFilter(reader: JsonReader): RequestFilter {
     request_id: reader.string("request_id"),
     status: reader.integer("status", 0),
     replayed: reader.boolean("replayed"),
+    abandoned: reader.boolean("abandoned"),
     effect: reader.oneOf("effect", ["none", "pending", "applied"] as const),
     after_sequence: reader.integer("after_sequence", 0),
   });

@@ -1,5 +1,5 @@
 import type Stripe from "stripe";
-import type { CallFor } from "./call.js";
+import { API_VERSION, type CallFor } from "./call.js";
 import { StripeFailure } from "./errors.js";
 import type { Params } from "./form.js";
 import { requestId } from "./ids.js";
@@ -60,6 +60,6 @@ export class Customer {
 }
 
 /** A call that comes from no merchant's request: no idempotency key, an id of its own. */
-export function browserRequest(): { requestId: string; idempotencyKey: null } {
-  return { requestId: requestId(), idempotencyKey: null };
+export function browserRequest(): { requestId: string; idempotencyKey: null; stripeVersion: string } {
+  return { requestId: requestId(), idempotencyKey: null, stripeVersion: API_VERSION };
 }

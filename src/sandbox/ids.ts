@@ -14,7 +14,7 @@ export function randomText(length: number): string {
     }
     const byte = pool[used++] as number;
     // 248 is the largest multiple of 62 in a byte: above it, letters would not be equally likely.
-    if (byte < 248) text += ALPHABET[byte % 62];
+    if (byte < 248) text += ALPHABET.charAt(byte % 62);
   }
   return text;
 }

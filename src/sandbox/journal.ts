@@ -28,6 +28,11 @@ interface SameAs {
   readonly $same_as: number;
 }
 
+/** What the journal reads of an event. Spreading Stripe's union of all events would cost the type checker minutes. */
+interface EventShape {
+  readonly data: { readonly object: object };
+}
+
 const FILE_NAME = "journal.jsonl";
 
 /**
@@ -96,7 +101,7 @@ function compact(operations: JournalOperation[]): unknown[] {
       return operation;
     }
     if (operation[0] === "event") {
-      const event = operation[2];
+      const event: EventShape = operation[2];
       const same = places.get(event.data.object);
       if (same === undefined) return operation;
       return ["event", operation[1], { ...event, data: { ...event.data, object: { $same_as: same } } }];
@@ -124,7 +129,7 @@ function expand(operations: JournalOperation[]): JournalOperation[] {
   };
   return operations.map((operation) => {
     if (operation[0] === "event") {
-      const event = operation[2];
+      const event: EventShape = operation[2];
       const object = original(event.data.object);
       return ["event", operation[1], { ...event, data: { ...event.data, object } } as Stripe.Event];
     }

@@ -49,7 +49,7 @@ export interface Operation {
 
 // Parameter names of stripe@23.1.0's PaymentIntent*Params.
 const SHARED =
-  "allowed_payment_method_types amount_details capture_method excluded_payment_method_types expand hooks payment_details " +
+  "allowed_payment_method_types payment_method_types amount_details capture_method excluded_payment_method_types expand hooks payment_details " +
   "payment_method payment_method_data payment_method_options receipt_email setup_future_usage shipping";
 const DESCRIBING =
   "amount application_fee_amount currency customer customer_account description metadata payment_method_configuration " +
@@ -70,7 +70,7 @@ export const OPERATIONS: readonly Operation[] = [
       SHARED,
       DESCRIBING,
       CONFIRMING,
-      "automatic_payment_methods confirm confirmation_method on_behalf_of payment_method_types",
+      "automatic_payment_methods confirm confirmation_method on_behalf_of",
     ),
     client: false,
     run: createPaymentIntent,

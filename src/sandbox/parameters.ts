@@ -129,7 +129,7 @@ export function namesOf(params: Params, name: string): string[] {
   if (list === null || !list.every((each) => typeof each === "string")) {
     throw invalidRequest(`Invalid array`, undefined, name);
   }
-  return list as string[];
+  return list;
 }
 
 export const PAGE_PARAMETERS = ["limit", "starting_after", "ending_before", "expand"] as const;

@@ -167,7 +167,7 @@ function decline(
     last_payment_error: {
       ...error,
       doc_url: `https://stripe.com/docs/error-codes/${reason.code.replaceAll("_", "-")}`,
-    } as Stripe.PaymentIntent.LastPaymentError,
+    },
   };
   call.store.saveCharge(call.realm, charge);
   call.store.savePaymentIntent(call.realm, declined);

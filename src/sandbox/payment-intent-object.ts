@@ -155,7 +155,7 @@ export function newCharge(input: NewCharge): Stripe.Charge {
 function outcomeOf(decline: Decline | null): Stripe.Charge.Outcome {
   const blocked = decline?.blocked === true;
   return {
-    advice_code: (decline?.adviceCode ?? null) as Stripe.Charge.Outcome["advice_code"],
+    advice_code: decline?.adviceCode ?? null,
     network_advice_code: null,
     network_decline_code: decline?.networkDeclineCode ?? null,
     network_status:

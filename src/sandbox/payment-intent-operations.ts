@@ -1,28 +1,27 @@
 import type Stripe from "stripe";
 import { type Call, emit, paymentIntentOf } from "./call.js";
 import { checkedAmount, checkedCurrency } from "./currencies.js";
-import { invalidRequest, resourceMissing, unexpectedState } from "./errors.js";
-import type { Params } from "./form.js";
+import { invalidRequest, type StripeFailure, unexpectedState } from "./errors.js";
 import { randomText, stripeId } from "./ids.js";
+import { booleanOf, enumOf, mergedMetadata, metadataOf, required, textOf } from "./parameters.js";
+import { attemptPayment } from "./payment-attempt.js";
 import {
-  booleanOf,
-  customerOf,
-  descriptorSuffixOf,
-  enumOf,
-  mergedMetadata,
-  metadataOf,
-  namesOf,
-  required,
-  textOf,
-} from "./parameters.js";
-import { type AttemptOptions, attemptPayment } from "./payment-attempt.js";
+  attemptOptions,
+  checkMethodTypes,
+  checkReturnUrl,
+  descriptiveChanges,
+  givenMethod,
+  methodTypesOf,
+  presentMethod,
+} from "./payment-intent-input.js";
 import { blankPaymentIntent } from "./payment-intent-object.js";
-import { behaviourOf, newPaymentMethod, type StoredPaymentMethod } from "./payment-methods.js";
 
 const CAPTURE_METHODS = ["automatic", "automatic_async", "manual"] as const;
 const CONFIRMATION_METHODS = ["automatic", "manual"] as const;
-const SETUP_USAGES = ["off_session", "on_session"] as const;
 const CANCELLATION_REASONS = ["abandoned", "duplicate", "fraudulent", "requested_by_customer"] as const;
+
+// docs.stripe.com/api/payment_intents/create, each parameter's description.
+const ONLY_WITH_CONFIRM = ["return_url", "off_session", "error_on_requires_action", "mandate_data"] as const;
 
 const CONFIRMABLE = ["requires_payment_method", "requires_confirmation", "requires_action"];
 const CANCELABLE = [
@@ -46,26 +45,26 @@ export function createPaymentIntent(call: Call): Stripe.PaymentIntent {
     livemode: call.realm.livemode,
   });
   const method = givenMethod(call);
-  const types = namesOf(params, "payment_method_types");
   const created: Stripe.PaymentIntent = {
     ...blank,
     ...descriptiveChanges(params),
     capture_method: enumOf(params, "capture_method", CAPTURE_METHODS) ?? "automatic_async",
     confirmation_method: enumOf(params, "confirmation_method", CONFIRMATION_METHODS) ?? "automatic",
     metadata: mergedMetadata({}, metadataOf(params) ?? {}),
-    payment_method_types: types.length > 0 ? types : ["card"],
-    automatic_payment_methods: types.length > 0 ? null : automaticMethodsOf(params),
+    ...methodTypesOf(call),
     payment_method: method?.id ?? null,
     status: method === null ? "requires_payment_method" : "requires_confirmation",
   };
   const confirms = booleanOf(params, "confirm");
+  const early = confirms ? undefined : ONLY_WITH_CONFIRM.find((name) => params[name] !== undefined);
+  if (early !== undefined)
+    throw invalidRequest(`${early} can only be used with confirm=true.`, undefined, early);
+  const options = attemptOptions(params);
   if (confirms) checkReturnUrl(created, params);
   if (confirms && method === null) throw missingMethod(null);
   call.store.savePaymentIntent(call.realm, created);
   emit(call, "payment_intent.created", created);
-  return confirms && method !== null
-    ? attemptPayment(call, created, method, attemptOptions(params))
-    : created;
+  return confirms && method !== null ? attemptPayment(call, created, method, options) : created;
 }
 
 /** `POST /v1/payment_intents/:id/confirm` */
@@ -79,6 +78,7 @@ export function confirmPaymentIntent(call: Call): Stripe.PaymentIntent {
       "confirmation_method",
     );
   }
+  checkMethodTypes(call);
   const method = givenMethod(call) ?? presentMethod(call, paymentIntent);
   if (method === null) throw missingMethod(paymentIntent);
   checkReturnUrl(paymentIntent, call.params);
@@ -101,6 +101,7 @@ export function updatePaymentIntent(call: Call): Stripe.PaymentIntent {
   const first = fixed[0];
   if (first !== undefined && !CONFIRMABLE.includes(paymentIntent.status))
     throw notUpdatable(paymentIntent, first);
+  checkMethodTypes(call);
   const method = givenMethod(call);
   const currency =
     params["currency"] === undefined ? paymentIntent.currency : checkedCurrency(required(params, "currency"));
@@ -201,88 +202,7 @@ export function capturePaymentIntent(call: Call): Stripe.PaymentIntent {
   return captured;
 }
 
-/** Members that several calls may set and that nothing depends on. An empty value unsets. */
-function descriptiveChanges(params: Params): Partial<Stripe.PaymentIntent> {
-  const changes: Partial<Stripe.PaymentIntent> = {};
-  if (params["customer"] !== undefined) changes.customer = customerOf(params);
-  if (params["description"] !== undefined) changes.description = textOf(params, "description");
-  if (params["receipt_email"] !== undefined) changes.receipt_email = textOf(params, "receipt_email");
-  if (params["setup_future_usage"] !== undefined) {
-    changes.setup_future_usage = enumOf(params, "setup_future_usage", SETUP_USAGES);
-  }
-  if (params["statement_descriptor"] !== undefined) {
-    changes.statement_descriptor = textOf(params, "statement_descriptor");
-  }
-  if (params["statement_descriptor_suffix"] !== undefined) {
-    changes.statement_descriptor_suffix = descriptorSuffixOf(params);
-  }
-  if (params["transfer_group"] !== undefined) changes.transfer_group = textOf(params, "transfer_group");
-  return changes;
-}
-
-/** The payment method that the call names: a test token, or one of the account's own. Throws 400. */
-function givenMethod(call: Call): StoredPaymentMethod | null {
-  const named = textOf(call.params, "payment_method") ?? tokenOfData(call.params);
-  if (named === null) return null;
-  const own = call.realm.paymentMethods.get(named);
-  if (own !== undefined) return own;
-  if (behaviourOf(named) === null) throw resourceMissing(400, "PaymentMethod", named, "payment_method");
-  const method = newPaymentMethod(named, call.nowSeconds, call.realm.livemode);
-  call.store.savePaymentMethod(call.realm, method);
-  return method;
-}
-
-/** `payment_method_data[type]=card` with `[card][token]=tok_…`. Card numbers are not taken by a sandbox. */
-function tokenOfData(params: Params): string | null {
-  const data = params["payment_method_data"];
-  if (data === undefined) return null;
-  const card = typeof data === "string" ? undefined : data["card"];
-  const token = card === undefined || typeof card === "string" ? undefined : card["token"];
-  if (typeof token !== "string" || !token.startsWith("tok_")) {
-    throw invalidRequest(
-      "The sandbox takes payment_method_data[card][token]=tok_… and no card numbers.",
-      "parameter_missing",
-      "payment_method_data[card][token]",
-    );
-  }
-  return `pm_card_${token.slice("tok_".length)}`;
-}
-
-function presentMethod(call: Call, paymentIntent: Stripe.PaymentIntent): StoredPaymentMethod | null {
-  const id = paymentIntent.payment_method;
-  return typeof id === "string" ? (call.realm.paymentMethods.get(id) ?? null) : null;
-}
-
-function automaticMethodsOf(params: Params): Stripe.PaymentIntent.AutomaticPaymentMethods {
-  const given = params["automatic_payment_methods"];
-  const redirects = given === undefined || typeof given === "string" ? undefined : given["allow_redirects"];
-  return { allow_redirects: redirects === "never" ? "never" : "always", enabled: true };
-}
-
-function attemptOptions(params: Params): AttemptOptions {
-  const offSession = params["off_session"];
-  return {
-    offSession: offSession !== undefined && offSession !== "" && offSession !== "false",
-    errorOnRequiresAction: booleanOf(params, "error_on_requires_action"),
-    returnUrl: textOf(params, "return_url"),
-  };
-}
-
-function checkReturnUrl(paymentIntent: Stripe.PaymentIntent, params: Params): void {
-  const automatic = paymentIntent.automatic_payment_methods;
-  if (automatic === null || automatic.allow_redirects === "never" || textOf(params, "return_url") !== null)
-    return;
-  throw invalidRequest(
-    "This PaymentIntent is configured to accept payment methods enabled in your Dashboard. Because some of these " +
-      "payment methods might redirect your customer off of your page, you must provide a `return_url`. If you don't " +
-      "want to accept redirect-based payment methods, set `automatic_payment_methods[enabled]` to `true` and " +
-      "`automatic_payment_methods[allow_redirects]` to `never` when creating Setup Intents and Payment Intents.",
-    undefined,
-    "return_url",
-  );
-}
-
-function missingMethod(paymentIntent: Stripe.PaymentIntent | null) {
+function missingMethod(paymentIntent: Stripe.PaymentIntent | null): StripeFailure {
   const message =
     "You cannot confirm this PaymentIntent because it's missing a payment method. You can either update the " +
     "PaymentIntent with a payment method and then confirm it again, or confirm it again directly with a payment method.";
@@ -291,7 +211,7 @@ function missingMethod(paymentIntent: Stripe.PaymentIntent | null) {
     : unexpectedState(message, paymentIntent);
 }
 
-function notConfirmable(paymentIntent: Stripe.PaymentIntent) {
+function notConfirmable(paymentIntent: Stripe.PaymentIntent): StripeFailure {
   return unexpectedState(
     paymentIntent.status === "succeeded"
       ? "You cannot confirm this PaymentIntent because it has already succeeded after being previously confirmed."
@@ -301,7 +221,7 @@ function notConfirmable(paymentIntent: Stripe.PaymentIntent) {
   );
 }
 
-function notUpdatable(paymentIntent: Stripe.PaymentIntent, name: string) {
+function notUpdatable(paymentIntent: Stripe.PaymentIntent, name: string): StripeFailure {
   return unexpectedState(
     `This PaymentIntent's ${name} could not be updated because it has a status of ${paymentIntent.status}. You may only ` +
       `update the ${name} of a PaymentIntent with one of the following statuses: ${CONFIRMABLE.join(", ")}.`,

@@ -158,6 +158,7 @@ export class Pipeline {
       nowSeconds: clock.nowSeconds(),
       requestId: exchange.requestId,
       idempotencyKey: exchange.idempotencyKey,
+      stripeVersion: exchange.stripeVersion,
       publicUrl: publicUrl(),
       searchLagSeconds: searchLagMs() / 1000,
       pendingWebhooks: pendingWebhooks(),

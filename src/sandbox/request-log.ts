@@ -49,6 +49,7 @@ export interface RequestFilter {
   readonly request_id?: string;
   readonly status?: number;
   readonly replayed?: boolean;
+  readonly abandoned?: boolean;
   readonly effect?: LoggedRequest["effect"];
   readonly after_sequence?: number;
 }

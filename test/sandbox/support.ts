@@ -35,7 +35,7 @@ export interface RawRequest {
 }
 
 /** One request without any client library: what is on the wire, broken answers included. Never rejects. */
-export function send(sandbox: Sandbox, raw: RawRequest): Promise<RawAnswer> {
+export function send(sandbox: Pick<Sandbox, "port">, raw: RawRequest): Promise<RawAnswer> {
   const body = raw.body ?? "";
   const apiKey = raw.apiKey === undefined ? TEST_KEY : raw.apiKey;
   return new Promise((resolve) => {
@@ -95,11 +95,15 @@ export interface ErrorBody {
 }
 
 export const CREATE =
-  "amount=4200&currency=usd&payment_method=pm_card_visa&payment_method_types[]=card&metadata[payment_attempt_id]=";
+  "amount=4200&currency=usd&payment_method=pm_card_visa&allowed_payment_method_types[]=card&metadata[payment_attempt_id]=";
 
 /** Makes an object that only needs to be confirmed. */
-export async function created(sandbox: Sandbox, method = "pm_card_visa", more = ""): Promise<Stripe.PaymentIntent> {
-  const body = `amount=4200&currency=usd&payment_method_types[]=card&payment_method=${method}${more}`;
+export async function created(
+  sandbox: Sandbox,
+  method = "pm_card_visa",
+  more = "",
+): Promise<Stripe.PaymentIntent> {
+  const body = `amount=4200&currency=usd&allowed_payment_method_types[]=card&payment_method=${method}${more}`;
   return bodyOf(await send(sandbox, { path: "/v1/payment_intents", body }));
 }
 

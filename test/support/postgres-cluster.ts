@@ -1,10 +1,11 @@
-import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   type EmbeddedPostgres,
   startEmbeddedPostgres,
 } from "../../src/embedded-postgres/embedded-postgres.js";
+import { isAlive } from "../../src/embedded-postgres/processes.js";
 import { createLogger } from "../../src/lib/log.js";
 import { migrate } from "../../src/store/migrate.js";
 
@@ -27,11 +28,11 @@ export interface Cluster {
   readonly adminUrl: string;
   readonly port: number;
   /** `fast` ends sessions and writes everything; `immediate` is a crash of the server, with recovery at the start. */
-  stop(mode?: "fast" | "immediate"): Promise<void>;
-  start(): Promise<void>;
-  restart(mode?: "fast" | "immediate"): Promise<void>;
+  readonly stop: (mode?: "fast" | "immediate") => Promise<void>;
+  readonly start: () => Promise<void>;
+  readonly restart: (mode?: "fast" | "immediate") => Promise<void>;
   /** Stops it and deletes its folder. */
-  remove(): Promise<void>;
+  readonly remove: () => Promise<void>;
 }
 
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
@@ -77,19 +78,13 @@ export async function startEmptyCluster(options: ClusterOptions): Promise<Cluste
   };
 }
 
-/** Folders of test runs that were killed; their servers ended with them. */
+/** Folders of this user's test runs that were killed; their servers ended with them. */
 function removeAbandoned(): void {
   for (const name of readdirSync(tmpdir()).filter((entry) => entry.startsWith(PREFIX))) {
+    const folder = join(tmpdir(), name);
     const pid = Number(name.slice(PREFIX.length).split("-")[0]);
-    if (!isAlive(pid)) rmSync(join(tmpdir(), name), { recursive: true, force: true });
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== "ESRCH";
+    // Another run that starts now may be removing it as well.
+    const owner = statSync(folder, { throwIfNoEntry: false })?.uid;
+    if (owner === process.getuid?.() && !isAlive(pid)) rmSync(folder, { recursive: true, force: true });
   }
 }

@@ -36,10 +36,9 @@ export function prepareChargeParameters(
       // Left out, it would be `automatic_async` since API 2024-04-10: `succeeded` before the capture has happened.
       capture_method: input.capture_method,
       confirmation_method: "automatic",
-      // `payment_method_types` is a 400 since API 2026-09-30.endive (docs.stripe.com/changelog/endive/2026-09-30).
+      // `payment_method_types` is a 400 since API 2026-09-30.endive, and this excludes `automatic_payment_methods`
+      // (docs.stripe.com/changelog/endive/2026-09-30, docs.stripe.com/changelog/dahlia/2026-07-29).
       allowed_payment_method_types: ["card"],
-      // Without it a confirm needs a `return_url` (docs.stripe.com/api/payment_intents/create, automatic_payment_methods).
-      automatic_payment_methods: { enabled: true, allow_redirects: "never" },
       ...given("customer", input.customer),
       ...given("description", input.description),
       // A plain `statement_descriptor` is an error for cards (the SDK's typings of PaymentIntentCreateParams).

@@ -1,7 +1,7 @@
 import {
   Agent as HttpAgent,
-  type IncomingMessage,
   request as httpRequest,
+  type IncomingMessage,
   type RequestOptions,
 } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
@@ -118,6 +118,7 @@ class Exchange {
     });
     response.on("end", () => this.#finish(Buffer.concat(chunks).toString("utf8")));
     response.on("error", (error) => this.#fail("lost", codeOf(error)));
+    // Not every cut answer brings an error; after a whole one this comes too late to matter.
     response.on("close", () => this.#fail("lost", "body_cut"));
   }
 

@@ -1,5 +1,5 @@
-import type { ChargeStatus, ProviderCharge } from "../../domain/provider.js";
 import type { Failure, NextAction } from "../../domain/payment.js";
+import type { ChargeStatus, ProviderCharge } from "../../domain/provider.js";
 import { fromStripeAmount } from "./currencies.js";
 import { shownMessage, text } from "./wire-answer.js";
 

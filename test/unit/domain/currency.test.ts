@@ -1,4 +1,4 @@
-import reference from "currency-codes/data";
+import { data as reference } from "currency-codes";
 import { describe, expect, it } from "vitest";
 import { minorUnitDigits, normalizeCurrency } from "../../../src/domain/currency.js";
 

@@ -80,7 +80,7 @@ export function post(
   body: unknown,
   headers: Readonly<Record<string, string | undefined>> = {},
 ): Promise<Response> {
-  const all = {
+  const all: Record<string, string | undefined> = {
     Authorization: `Bearer ${SECRET}`,
     "Content-Type": "application/json",
     "Idempotency-Key": "K",
@@ -88,7 +88,7 @@ export function post(
   };
   const sent = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined);
   const text = typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body);
-  return fetch(`${url}/v1/payments`, { method: "POST", headers: sent, body: text as BodyInit });
+  return fetch(`${url}/v1/payments`, { method: "POST", headers: sent, body: text });
 }
 
 export function get(
@@ -173,7 +173,7 @@ export function withMethod(
 
 export interface Gate<T> {
   readonly opened: Promise<T>;
-  open(value: T): void;
+  readonly open: (value: T) => void;
 }
 
 /** A promise that the test resolves, to stage what happens while something is under way. */

@@ -39,7 +39,6 @@ describe("the parameters of a charge", () => {
         capture_method: "automatic",
         confirmation_method: "automatic",
         allowed_payment_method_types: ["card"],
-        automatic_payment_methods: { enabled: true, allow_redirects: "never" },
         metadata: { payment_attempt_id: ATTEMPT_ID, tenant_id: TENANT_ID },
       },
       confirm: {},
@@ -147,7 +146,7 @@ describe("on the wire", () => {
       version: Stripe.API_VERSION,
       body:
         "amount=4200&currency=usd&payment_method=pm_card_visa&capture_method=automatic&confirmation_method=automatic" +
-        "&allowed_payment_method_types[0]=card&automatic_payment_methods[enabled]=true&automatic_payment_methods[allow_redirects]=never&description=gr%C3%B6%C3%9Fer%20%E2%82%AC" +
+        "&allowed_payment_method_types[0]=card&description=gr%C3%B6%C3%9Fer%20%E2%82%AC" +
         `&metadata[payment_attempt_id]=${ATTEMPT_ID}&metadata[tenant_id]=${TENANT_ID}`,
     });
     expect(sent).toEqual([sent[0], sent[0], sent[0]]);

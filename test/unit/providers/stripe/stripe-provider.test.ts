@@ -4,8 +4,8 @@ import { createStripeProvider } from "../../../../src/providers/stripe/stripe-pr
 import {
   type Bench,
   json,
-  recordingLogger,
   type Reply,
+  recordingLogger,
   reset,
   SECRET_KEY,
   startBench,

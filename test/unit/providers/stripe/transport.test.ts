@@ -1,6 +1,6 @@
 import dns from "node:dns";
-import { createServer, type Server } from "node:net";
 import type { AddressInfo } from "node:net";
+import { createServer, type Server } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import {
   createStripeProvider,

@@ -1,0 +1,79 @@
+import { describe, expect, test } from "vitest";
+import { documentOf, newKey, pay, untilStatus } from "../support/harness.js";
+import { HASTY, onlyObject, useStage, wireOf } from "../support/stage.js";
+
+const stage = useStage();
+
+/** Where a worker may stand still past its lease, and what it must not do any more when it goes on. */
+const PLACES = [
+  { point: "before_create", skip: 0 },
+  { point: "after_create", skip: 0 },
+  { point: "before_confirm", skip: 0 },
+  { point: "after_confirm", skip: 0 },
+] as const;
+
+describe.each(PLACES)("a worker that stood still at $point past its lease", ({ point, skip }) => {
+  test("finds its writes refused and sends nothing more", async () => {
+    const gate = stage.gate(point, skip);
+    const harness = await stage.start({ env: HASTY, probe: gate.probe });
+    const key = newKey();
+    const first = pay(harness, { key });
+    await gate.reached();
+    const other = await harness.another({ env: HASTY });
+    expect(documentOf(await first).status).toBe("succeeded");
+
+    const before = await snapshot();
+    gate.open();
+    await harness.pawl.drain(0);
+    expect(await snapshot()).toEqual(before);
+    expect((await onlyObject(harness)).successful_charges).toBe(1);
+    const replay = await pay(harness, { key, deps: other.deps });
+    expect(documentOf(replay)).toEqual(documentOf(await first));
+
+    /** Everything that a write of the late owner's could touch, and everything that it could send. */
+    async function snapshot() {
+      const { sql } = other.deps.db;
+      return {
+        wire: await wireOf(harness),
+        attempts: await sql`select * from attempts`,
+        payments: await sql`select * from payments`,
+        keys: await sql`select * from idempotency_keys`,
+        timeline: await sql`select * from timeline order by id`,
+        outbox: await sql`select * from outbox order by id`,
+      };
+    }
+  });
+});
+
+test("a live lease is not taken, however long the provider takes", async () => {
+  const harness = await stage.start();
+  await harness.another({ env: { PROVIDER_TIMEOUT_MS: "5000", ATTEMPT_LEASE_MS: "15000" } });
+  const { control } = harness.sandbox;
+  await control.addFault({
+    match: { call: "payment_intents.confirm" },
+    fault: { type: "hang", effect: "applied" },
+  });
+  const answer = pay(harness);
+  await control.waitForHeld();
+  await harness.deps.db.sql`update attempts set due_at = now() - interval '1 hour'`;
+  const rounds = await Promise.all([harness, harness].map(() => roundsOfBoth()));
+  expect(rounds.flat()).toEqual([1, 1]);
+  await control.release();
+  expect(documentOf(await answer).status).toBe("succeeded");
+  expect(await wireOf(harness)).toEqual(["create 200", "confirm 200"]);
+
+  async function roundsOfBoth(): Promise<number> {
+    const [row] = await harness.deps.db.sql<{ fence: string }[]>`select fence from attempts`;
+    return Number(row?.fence);
+  }
+});
+
+test("the outcome that the late owner holds is found by who took over, and its payment ends", async () => {
+  const gate = stage.gate("after_confirm");
+  const harness = await stage.start({ env: HASTY, probe: gate.probe });
+  const answer = await pay(harness, { waitMs: 0 });
+  await gate.reached();
+  await harness.another({ env: HASTY });
+  await untilStatus(harness, documentOf(answer).id, "succeeded");
+  expect(await wireOf(harness)).toEqual(["create 200", "confirm 200", "retrieve 200"]);
+});

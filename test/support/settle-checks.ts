@@ -1,0 +1,200 @@
+import type { PaymentIntentRecord } from "../../src/sandbox/index.js";
+import { type Harness, until } from "./harness.js";
+import { breachesOfTheWireRule } from "./wire-rule.js";
+
+interface PaymentRow {
+  readonly id: string;
+  readonly status: string;
+  readonly currency: string;
+  readonly amount_captured: string;
+  readonly amount_capturable: string;
+  readonly merchant_order_id: string | null;
+  readonly holds_order_id: boolean;
+}
+
+interface AttemptRow {
+  readonly id: string;
+  readonly payment_id: string;
+  readonly operation: string;
+  readonly idempotency_key: string;
+  readonly state: string;
+  readonly provider_payment_id: string | null;
+  readonly lease_expires_at: string | null;
+  readonly due_at: string | null;
+}
+
+interface KeyRow {
+  readonly key: string;
+  readonly state: string;
+  readonly resource_id: string;
+  readonly response_status: number | null;
+  readonly response_body: string | null;
+  readonly expires_at: string | null;
+}
+
+interface Transition {
+  readonly payment_id: string;
+  readonly from_status: string | null;
+  readonly to_status: string;
+}
+
+interface Rows {
+  readonly payments: readonly PaymentRow[];
+  readonly attempts: readonly AttemptRow[];
+  readonly keys: readonly KeyRow[];
+  /** Transitions, oldest first. */
+  readonly transitions: readonly Transition[];
+  readonly events: readonly { payment_id: string; type: string }[];
+  readonly reviewed: readonly { payment_id: string }[];
+}
+
+/**
+ * Waits until nothing is left to happen by itself, then compares our rows with the provider's objects and its request
+ * log. Yields a sentence for each fault: none is the only right outcome of any test.
+ */
+export async function faultsAfterSettling(harness: Harness): Promise<string[]> {
+  const rows = await until(
+    "an end of all work",
+    () => readRows(harness),
+    (seen) => seen.attempts.every((attempt) => isAtRest(attempt, seen)),
+  );
+  const objects = await harness.sandbox.control.listPaymentIntents();
+  return [
+    ...doubleCharges(rows, objects),
+    ...rows.payments.flatMap((payment) => [
+      ...differences(payment, rows, objects),
+      ...unevenHistory(payment, rows),
+      ...wrongOrderId(payment, rows, objects),
+    ]),
+    ...rows.keys.flatMap((key) => wrongKey(key, rows)),
+    ...breachesOfTheWireRule(await harness.sandbox.control.listRequests()),
+  ];
+}
+
+/** One snapshot: a review may close by itself while it is looked at. */
+function readRows(harness: Harness): Promise<Rows> {
+  return harness.deps.db.sql.begin("isolation level repeatable read read only", async (sql) => ({
+    payments: await sql<PaymentRow[]>`select * from payments order by id`,
+    attempts: await sql<AttemptRow[]>`select * from attempts order by id`,
+    keys: await sql<KeyRow[]>`select * from idempotency_keys`,
+    transitions: await sql<
+      Transition[]
+    >`select * from timeline where kind = 'transition' order by payment_id, id`,
+    events: await sql<Rows["events"][number][]>`select * from outbox order by payment_id, id`,
+    reviewed: await sql<Rows["reviewed"][number][]>`select * from reviews where closed_at is null`,
+  }));
+}
+
+/** Ended, or waiting for the customer or for a person. */
+function isAtRest(attempt: AttemptRow, { payments }: Rows): boolean {
+  if (attempt.state === "completed") return attempt.lease_expires_at === null && attempt.due_at === null;
+  const status = payments.find((payment) => payment.id === attempt.payment_id)?.status;
+  return status === "needs_review" || (status === "requires_action" && attempt.state === "following");
+}
+
+/** One intent, one charge: over the runs of a key, too, and in objects that we lost sight of. */
+function doubleCharges(rows: Rows, objects: readonly PaymentIntentRecord[]): string[] {
+  const charges = new Map<string, number>();
+  for (const { payment_intent: object, successful_charges: count } of objects) {
+    const attempt = rows.attempts.find((row) => row.id === object.metadata["payment_attempt_id"]);
+    const intent =
+      attempt === undefined ? `${object.metadata["payment_attempt_id"]}` : `key ${attempt.idempotency_key}`;
+    charges.set(intent, (charges.get(intent) ?? 0) + count);
+  }
+  return [...charges]
+    .filter(([, count]) => count > 1)
+    .map(([intent, count]) => `${intent} was charged ${count} times`);
+}
+
+const PROVIDER_STATUS: Readonly<Record<string, string>> = {
+  succeeded: "succeeded",
+  authorized: "requires_capture",
+  requires_action: "requires_action",
+  failed: "canceled",
+  canceled: "canceled",
+};
+
+function differences(payment: PaymentRow, rows: Rows, objects: readonly PaymentIntentRecord[]): string[] {
+  if (payment.status === "needs_review") return [];
+  const attempt = rows.attempts.find((row) => row.payment_id === payment.id);
+  if (attempt === undefined) return [`${payment.id} has no attempt`];
+  const object = objects.find((one) => one.payment_intent.id === attempt.provider_payment_id)?.payment_intent;
+  const strays = objects.filter(
+    (one) =>
+      one.payment_intent.metadata["payment_attempt_id"] === attempt.id &&
+      one.payment_intent.id !== object?.id,
+  );
+  const charged = strays
+    .filter((one) => one.successful_charges > 0)
+    .map((one) => `${one.payment_intent.id} of ${payment.id} is charged and not committed`);
+  if (object === undefined) {
+    const mayHaveNone = payment.status === "failed" && attempt.provider_payment_id === null;
+    return mayHaveNone ? charged : [...charged, `${payment.id} is ${payment.status} without an object`];
+  }
+  const wanted = PROVIDER_STATUS[payment.status] ?? "none";
+  const differ =
+    object.status === wanted ? [] : [`${payment.id} is ${payment.status}, its object ${object.status}`];
+  const amounts =
+    Number(payment.amount_captured) === object.amount_received &&
+    Number(payment.amount_capturable) === object.amount_capturable;
+  return [
+    ...charged,
+    ...differ,
+    ...(amounts || payment.currency !== "usd" ? [] : [`${payment.id} shows other amounts`]),
+  ];
+}
+
+/** Each transition begins where the last one ended, has exactly one event, and the last one is the payment's status. */
+function unevenHistory(payment: PaymentRow, rows: Rows): string[] {
+  const steps = rows.transitions.filter((row) => row.payment_id === payment.id);
+  const path = steps.map((row) => row.to_status);
+  const gaps = steps.filter((row, at) => row.from_status !== (path[at - 1] ?? null));
+  const facts = path.map((to, at) => `payment.${at === 0 ? "created" : to}`).toSorted();
+  const events = rows.events
+    .filter((row) => row.payment_id === payment.id)
+    .map((row) => row.type)
+    .toSorted();
+  const open = rows.reviewed.filter((row) => row.payment_id === payment.id).length;
+  const faults: string[] = [];
+  if (gaps.length > 0) faults.push(`${payment.id} has a gap in its history: ${path.join(" → ")}`);
+  if (path.at(-1) !== payment.status)
+    faults.push(`${payment.id} is ${payment.status}, its history says ${path.at(-1)}`);
+  if (facts.join() !== events.join())
+    faults.push(`${payment.id}: facts ${facts.join()}, events ${events.join()}`);
+  if (open !== (payment.status === "needs_review" ? 1 : 0))
+    faults.push(`${payment.id} has ${open} open reviews`);
+  return faults;
+}
+
+/** Held while the payment can still be charged, and freed once it is proven that it cannot. */
+function wrongOrderId(payment: PaymentRow, rows: Rows, objects: readonly PaymentIntentRecord[]): string[] {
+  if (payment.merchant_order_id === null || payment.status === "needs_review") return [];
+  const attempt = rows.attempts.find((row) => row.payment_id === payment.id);
+  const object = objects.find(
+    (one) => one.payment_intent.id === attempt?.provider_payment_id,
+  )?.payment_intent;
+  const over = payment.status === "failed" || payment.status === "canceled";
+  const chargeable = object !== undefined && object.status !== "canceled";
+  const holds = !over || chargeable;
+  return payment.holds_order_id === holds ? [] : [`${payment.id} ${holds ? "lost" : "keeps"} its order id`];
+}
+
+function wrongKey(key: KeyRow, rows: Rows): string[] {
+  const payment = rows.payments.find((row) => row.id === key.resource_id);
+  if (payment === undefined) return [`key ${key.key} names no payment`];
+  const stored = key.response_status !== null && key.response_body !== null;
+  switch (key.state) {
+    case "completed":
+      return stored && key.expires_at !== null
+        ? []
+        : [`key ${key.key} is completed without an answer or an expiry`];
+    case "failed_retryable":
+      return payment.status === "failed" && !stored
+        ? []
+        : [`key ${key.key} may run again, its payment is ${payment.status}`];
+    default: {
+      const open = payment.status === "needs_review" && key.expires_at === null && !stored;
+      return open ? [] : [`key ${key.key} is ${key.state}, its payment is ${payment.status}`];
+    }
+  }
+}
