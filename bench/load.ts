@@ -97,7 +97,8 @@ export async function load(options: LoadOptions): Promise<LoadResult> {
   );
   const seconds = (performance.now() - begun) / 1_000;
   took.sort((a, b) => a - b);
-  const at = (share: number) => took[Math.min(took.length - 1, Math.floor(took.length * share))] ?? Number.NaN;
+  const at = (share: number) =>
+    took[Math.min(took.length - 1, Math.floor(took.length * share))] ?? Number.NaN;
   return { seconds, statuses, perSecond: took.length / seconds, p50Ms: at(0.5), p99Ms: at(0.99) };
 }
 

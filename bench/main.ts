@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
-import { startCluster } from "../test/support/postgres-cluster.js";
 import { migrate } from "../src/store/migrate.js";
+import { startCluster } from "../test/support/postgres-cluster.js";
 import { hasPgbench, measureFloor } from "./floor.js";
-import { load, type LoadResult, paymentRequest } from "./load.js";
-import { cpuSeconds, document, family, proportionalMegabytes, run, type Running } from "./processes.js";
+import { type LoadResult, load, paymentRequest } from "./load.js";
+import { cpuSeconds, document, family, proportionalMegabytes, type Running, run } from "./processes.js";
 
 /**
  * Figures of one run on one PostgreSQL with fsync on. Absolute numbers are this machine's; the ratios to the floor,
@@ -47,7 +47,8 @@ function say(label: string, text: string): void {
   process.stdout.write(`${label.padEnd(58)} ${text}\n`);
 }
 
-const median = (values: readonly number[]) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+const median = (values: readonly number[]) =>
+  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 const whole = (value: number) => String(Math.round(value));
 const rate = (result: LoadResult) =>
   `${whole(result.perSecond)}/s  p50 ${result.p50Ms.toFixed(1)} ms  p99 ${result.p99Ms.toFixed(1)} ms  ${JSON.stringify(result.statuses)}`;
@@ -56,7 +57,8 @@ async function committed(databaseUrl: string): Promise<number> {
   const sql = postgres(databaseUrl, { max: 1 });
   try {
     await sql`select pg_stat_force_next_flush()`;
-    const [row] = await sql`select xact_commit::float8 as commits from pg_stat_database where datname = current_database()`;
+    const [row] =
+      await sql`select xact_commit::float8 as commits from pg_stat_database where datname = current_database()`;
     return Number(row?.["commits"]);
   } finally {
     await sql.end();
@@ -73,7 +75,10 @@ async function accepts(env: Readonly<Record<string, string>>, databaseUrl: strin
     if (hasPgbench()) {
       const floor = measureFloor(databaseUrl, CALLERS, SECONDS);
       floors.push(floor.tps);
-      say(`floor: four inserts, one transaction, pgbench, ${CALLERS} clients`, `${whole(floor.tps)}/s  mean ${floor.meanMs.toFixed(1)} ms`);
+      say(
+        `floor: four inserts, one transaction, pgbench, ${CALLERS} clients`,
+        `${whole(floor.tps)}/s  mean ${floor.meanMs.toFixed(1)} ms`,
+      );
     }
     const result = await drive(api, "accept", "respond-async", CALLERS);
     rates.push(result.perSecond);
@@ -89,7 +94,11 @@ async function accepts(env: Readonly<Record<string, string>>, databaseUrl: strin
   return floor;
 }
 
-async function toTheEnd(env: Readonly<Record<string, string>>, databaseUrl: string, floor: number | null): Promise<void> {
+async function toTheEnd(
+  env: Readonly<Record<string, string>>,
+  databaseUrl: string,
+  floor: number | null,
+): Promise<void> {
   const api = await startApi(["start"], env);
   await drive(api, "warm", null, CALLERS);
   const before = await committed(databaseUrl);
@@ -103,13 +112,21 @@ async function toTheEnd(env: Readonly<Record<string, string>>, databaseUrl: stri
   }
   const after = await committed(databaseUrl);
   if (floor !== null) say("RATIO to the end / floor (medians)", (median(rates) / floor).toFixed(2));
-  say("PostgreSQL transactions per payment (shared commits count once)", ((after - before) / payments).toFixed(2));
+  say(
+    "PostgreSQL transactions per payment (shared commits count once)",
+    ((after - before) / payments).toFixed(2),
+  );
   await api.process.stop();
 }
 
 /** One payment at a time, so that no commit is shared: the data path's own number of transactions. */
 async function transactionsAlone(env: Readonly<Record<string, string>>, databaseUrl: string): Promise<void> {
-  const api = await startApi(["start"], { ...env, POLL_INTERVAL_MS: "600000", RECONCILE_INTERVAL_MS: "600000", PURGE_INTERVAL_MS: "600000" });
+  const api = await startApi(["start"], {
+    ...env,
+    POLL_INTERVAL_MS: "600000",
+    RECONCILE_INTERVAL_MS: "600000",
+    PURGE_INTERVAL_MS: "600000",
+  });
   await drive(api, "warm", "wait=30", 1);
   const before = await committed(databaseUrl);
   const result = await drive(api, "alone", "wait=30", 1);
@@ -124,7 +141,10 @@ async function withLatency(env: Readonly<Record<string, string>>): Promise<void>
   const api = await startApi(["start"], env);
   const callers = 64;
   await drive(api, "warm", null, callers);
-  say(`to the end with ${LATENCY_MS} ms a provider call, ${callers} callers`, rate(await drive(api, "slow", "wait=30", callers)));
+  say(
+    `to the end with ${LATENCY_MS} ms a provider call, ${callers} callers`,
+    rate(await drive(api, "slow", "wait=30", callers)),
+  );
   await api.process.stop();
 }
 
@@ -136,11 +156,17 @@ async function atRest(): Promise<void> {
   const url = started.document["api_url"] ?? "";
   await drive({ process: started, url, secret: key }, "start", "wait=30", 8);
   const pids = family(started.child.pid ?? 0);
-  say("pawl start after load: memory with the database", `${whole(pids.reduce((sum, pid) => sum + proportionalMegabytes(pid), 0))} MB`);
+  say(
+    "pawl start after load: memory with the database",
+    `${whole(pids.reduce((sum, pid) => sum + proportionalMegabytes(pid), 0))} MB`,
+  );
   const cpu = () => family(started.child.pid ?? 0).reduce((sum, pid) => sum + cpuSeconds(pid), 0);
   const before = cpu();
   await new Promise((resolve) => setTimeout(resolve, SECONDS * 1_000));
-  say("pawl start idle: CPU of one core, database included", `${(((cpu() - before) / SECONDS) * 100).toFixed(1)} %`);
+  say(
+    "pawl start idle: CPU of one core, database included",
+    `${(((cpu() - before) / SECONDS) * 100).toFixed(1)} %`,
+  );
   await started.stop();
   rmSync(folder, { recursive: true, force: true });
 }
@@ -158,10 +184,16 @@ async function databaseFor(adminUrl: string, url: string, name: string): Promise
 
 const cluster = await startCluster({ durable: true });
 const sandbox = await run(["sandbox", "--port", "0", "--control-port", "0"], {});
-const slow = await run(["sandbox", "--port", "0", "--control-port", "0", "--latency-ms", String(LATENCY_MS)], {});
+const slow = await run(
+  ["sandbox", "--port", "0", "--control-port", "0", "--latency-ms", String(LATENCY_MS)],
+  {},
+);
 try {
   const sandboxUrl = (running: Running) => running.document["url"] ?? "";
-  const env = (databaseUrl: string, provider: Running) => ({ DATABASE_URL: databaseUrl, STRIPE_API_BASE: sandboxUrl(provider) });
+  const env = (databaseUrl: string, provider: Running) => ({
+    DATABASE_URL: databaseUrl,
+    STRIPE_API_BASE: sandboxUrl(provider),
+  });
   const ended = await databaseFor(cluster.adminUrl, cluster.url, "bench_to_the_end");
   const floor = await accepts(env(cluster.url, sandbox), cluster.url);
   await toTheEnd(env(ended, sandbox), ended, floor);

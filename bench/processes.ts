@@ -34,7 +34,10 @@ export async function run(args: readonly string[], env: Readonly<Record<string, 
 }
 
 /** Runs a command that ends, and reads its document. */
-export async function document(args: readonly string[], env: Readonly<Record<string, string>>): Promise<Record<string, string>> {
+export async function document(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<Record<string, string>> {
   const { child, document: printed } = await run(args, env);
   if (child.exitCode === null) await once(child, "exit");
   return { ...printed };

@@ -1,11 +1,13 @@
 import { z } from "zod";
+import { SIGNAL_SPEC } from "./lib/signal-at.js";
 
 /** The only reader of process.env. Every setting, with its default; the README's table lists exactly these. */
 
 const WORKER_NAMES = ["attempts", "reconciler", "reaper"] as const;
 export type WorkerName = (typeof WORKER_NAMES)[number];
 
-const blankIsUnset = (value: unknown) => (typeof value === "string" && value.trim() === "" ? undefined : value);
+const blankIsUnset = (value: unknown) =>
+  typeof value === "string" && value.trim() === "" ? undefined : value;
 const whole = (least: number, most: number) =>
   z.preprocess(
     blankIsUnset,
@@ -30,7 +32,10 @@ const url = (schemes: readonly string[]) =>
     blankIsUnset,
     z
       .string()
-      .refine((value) => URL.canParse(value) && schemes.includes(new URL(value).protocol), `must be a URL (${schemes.join(", ")})`)
+      .refine(
+        (value) => URL.canParse(value) && schemes.includes(new URL(value).protocol),
+        `must be a URL (${schemes.join(", ")})`,
+      )
       .optional(),
   );
 const workers = z.preprocess(
@@ -40,7 +45,9 @@ const workers = z.preprocess(
     .transform((value) => value.split(",").map((name) => name.trim()))
     .refine(
       (names) =>
-        names.join() === "all" || names.join() === "none" || names.every((name) => (WORKER_NAMES as readonly string[]).includes(name)),
+        names.join() === "all" ||
+        names.join() === "none" ||
+        names.every((name) => (WORKER_NAMES as readonly string[]).includes(name)),
       `must be all, none, or a list of ${WORKER_NAMES.join(", ")}`,
     )
     .optional(),
@@ -58,7 +65,10 @@ const environment = z.object({
     blankIsUnset,
     z
       .string()
-      .regex(/^[sr]k_(test|live)_[A-Za-z0-9_]+$/, "must be a secret or restricted key (sk_test_…, sk_live_…, rk_…)")
+      .regex(
+        /^[sr]k_(test|live)_[A-Za-z0-9_]+$/,
+        "must be a secret or restricted key (sk_test_…, sk_live_…, rk_…)",
+      )
       .optional(),
   ),
   STRIPE_API_BASE: url(["http:", "https:"]),
@@ -90,9 +100,15 @@ const environment = z.object({
   REQUEST_BODY_TIMEOUT_MS: duration(100),
   SHUTDOWN_GRACE_MS: duration(0),
   WORKERS: workers,
-  LOG_LEVEL: z.preprocess(blankIsUnset, z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).optional()),
+  LOG_LEVEL: z.preprocess(
+    blankIsUnset,
+    z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).optional(),
+  ),
   PAWL_DATA_DIR: text,
-  PAWL_PROBES: text,
+  PAWL_PROBES: z.preprocess(
+    blankIsUnset,
+    z.string().regex(SIGNAL_SPEC, "must be name=kill or name=stop, comma-separated").optional(),
+  ),
 });
 
 export interface Settings {
@@ -172,7 +188,10 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     rateLimitPerSecond: e.RATE_LIMIT_PER_SECOND ?? 0,
     requestBodyTimeoutMs: e.REQUEST_BODY_TIMEOUT_MS ?? 10_000,
   };
-  refuseContradictions(settings, e.PAWL_PROBES !== undefined && e.STRIPE_SECRET_KEY?.includes("_live_") === true);
+  refuseContradictions(
+    settings,
+    e.PAWL_PROBES !== undefined && e.STRIPE_SECRET_KEY?.includes("_live_") === true,
+  );
   return {
     port: e.PORT ?? 3000,
     host: e.HOST ?? "127.0.0.1",

@@ -3,23 +3,24 @@ import { hostname } from "node:os";
 import { WORKERS } from "../workers/index.js";
 import type { WorkerDeps } from "../workers/worker.js";
 import { type Config, ConfigError, type WorkerName } from "./config.js";
+import { createAdminApp } from "./http/admin/admin-app.js";
+import { createApp } from "./http/app.js";
+import { type Server, serve } from "./http/serve.js";
 import { systemClock } from "./lib/clock.js";
 import { Coalescer } from "./lib/coalesce.js";
 import type { Logger } from "./lib/log.js";
 import { type PollLoop, startPollLoop } from "./lib/poll-loop.js";
-import { createAdminApp } from "./http/admin/admin-app.js";
-import { createApp } from "./http/app.js";
-import { type Server, serve } from "./http/serve.js";
+import { signalAt } from "./lib/signal-at.js";
 import { createAccepter } from "./operations/accept-batch.js";
-import { KeyCache } from "./operations/authenticate.js";
+import { createAdvanceBatch } from "./operations/advance-batch.js";
 import { OutcomeHub } from "./operations/await-outcome.js";
 import { AttemptPool } from "./operations/claim-attempts.js";
 import type { Deps, DueSignal, Probe } from "./operations/deps.js";
+import { KeyCache } from "./operations/key-cache.js";
 import { ProviderAccount } from "./operations/provider-account.js";
-import { createAdvanceBatch } from "./operations/record-outcome.js";
 import { createStripeProvider } from "./providers/stripe/stripe-provider.js";
-import { openDatabase, withDatabase } from "./store/db.js";
-import { listen, notify } from "./store/notify.js";
+import { type Database, openDatabase, withDatabase } from "./store/db.js";
+import { type Channel, listen, notify } from "./store/notify.js";
 import { readSettled } from "./store/payments.js";
 import { readOrKeepInstallationSecret } from "./store/tenants.js";
 
@@ -27,6 +28,8 @@ import { readOrKeepInstallationSecret } from "./store/tenants.js";
 const NOTICE_INTERVAL_MS = 20;
 /** How often waiting callers are looked after when no notice comes (another process's worker, behind a pooler). */
 const OUTCOME_POLL_MS = 250;
+/** Before the grace ends: time for waiting callers' answers to leave. */
+const LAST_WORD_MS = 2_000;
 
 /** Where this process finds its database and its provider, after the embedded ones have started. */
 export interface Targets {
@@ -65,89 +68,143 @@ export async function wire(
     poolMax: config.databasePoolMax,
     prepare: config.databasePrepare,
   });
-  const installationSecret = await withDatabase(() => readOrKeepInstallationSecret(db, randomBytes(32).toString("hex")));
+  const installationSecret = await withDatabase(() =>
+    readOrKeepInstallationSecret(db, randomBytes(32).toString("hex")),
+  );
   const provider = createStripeProvider({
     secretKey: targets.stripeSecretKey,
     apiBase: targets.stripeApiBase,
     timeoutMs: config.settings.providerTimeoutMs,
     log,
   });
-  const hint = (channel: "pawl_attempts" | "pawl_outcomes") =>
-    new Coalescer<string>(
-      NOTICE_INTERVAL_MS,
-      (ids) => notify(db, channel, ids),
-      (error) => log.debug({ err: error, channel }, "a notice was lost; polling finds what it told"),
-    );
-  const attemptHints = hint("pawl_attempts");
-  const outcomeHints = hint("pawl_outcomes");
-  const loops = new Map<WorkerName, PollLoop>();
-  const due: DueSignal = {
-    accepted: () => {
-      const here = loops.get("attempts");
-      if (here === undefined || !pool.hasRoom()) attemptHints.add("");
-      here?.wake();
-    },
-    dueIn: (ms) => loops.get("attempts")?.wakeIn(ms),
-  };
+  const loops = new WorkerLoops(db, log);
+  const outcomeHints = hints(db, log, "pawl_outcomes");
   const deps: Deps = {
     db,
     provider,
     account: new ProviderAccount(db, provider, log),
     clock: systemClock,
     log,
-    probe: replaced.probe ?? probeOf(config.probes),
+    probe: replaced.probe ?? (config.probes === null ? () => undefined : signalAt(config.probes)),
     settings: config.settings,
     accepter: createAccepter(db),
     advances: createAdvanceBatch(db),
     outcomes: new OutcomeHub((paymentId) => outcomeHints.add(paymentId)),
-    due,
+    due: loops,
     apiKeys: new KeyCache(db, systemClock),
     installationSecret,
     workerName: `${hostname()}:${process.pid}:${randomBytes(4).toString("hex")}`,
   };
-  const pool = new AttemptPool(deps, () => loops.get("attempts")?.wake());
-  let outcomeLoop: PollLoop | null = null;
-  let stopping = false;
-  let api: Server | null = null;
-  let admin: Server | null = null;
   // Known early, attempts are stamped with it at the accept; unknown, the first claim stamps them.
-  deps.account.resolve().catch((error: unknown) => log.warn({ err: error }, "provider account not known yet"));
+  deps.account
+    .resolve()
+    .catch((error: unknown) => log.warn({ err: error }, "provider account not known yet"));
+  return new WiredPawl(config, deps, loops, () => {
+    outcomeHints.stop();
+    provider.close();
+  });
+}
 
-  return {
-    deps,
-    listen: async (withApi) => {
-      admin = await listenOn("ADMIN_PORT", createAdminApp(deps, () => stopping), config.adminHost, config.adminPort);
-      if (withApi) api = await listenOn("PORT", createApp(deps), config.host, config.port);
-      return { apiPort: api?.port ?? null, adminPort: admin.port };
-    },
-    startWorkers: async (names) => {
-      for (const name of names) loops.set(name, startWorker(name, { ...deps, pool }));
-      if (names.includes("attempts")) await listen(db, "pawl_attempts", () => loops.get("attempts")?.wake());
-    },
-    watchOutcomes: async () => {
-      outcomeLoop = startOutcomeLoop(deps);
-      await listen(db, "pawl_outcomes", (ids) => {
-        for (const id of ids) deps.outcomes.wake(id, { type: "elsewhere" });
-      });
-    },
-    drain: async (graceMs) => {
-      stopping = true;
-      // Callers that would wait past the grace are told "processing" while there is still time to tell them.
-      const release = setTimeout(() => deps.outcomes.releaseAll(), graceMs - Math.min(2_000, graceMs / 4));
-      await api?.close(graceMs);
-      clearTimeout(release);
-      await Promise.all([...loops.values()].map((loop) => loop.stop()));
-      await pool.drain();
-    },
-    close: async () => {
-      await admin?.close(0);
-      await outcomeLoop?.stop();
-      attemptHints.stop();
-      outcomeHints.stop();
-      provider.close();
-      await db.close();
-    },
-  };
+class WiredPawl implements Pawl {
+  readonly #pool: AttemptPool;
+  #outcomeLoop: PollLoop | null = null;
+  #stopping = false;
+  #api: Server | null = null;
+  #admin: Server | null = null;
+
+  constructor(
+    private readonly config: Config,
+    readonly deps: Deps,
+    private readonly loops: WorkerLoops,
+    private readonly release: () => void,
+  ) {
+    this.#pool = new AttemptPool(deps, () => loops.wakeAttempts());
+  }
+
+  async listen(withApi: boolean): Promise<Listening> {
+    const { config, deps } = this;
+    const admin = createAdminApp(deps, () => this.#stopping);
+    this.#admin = await listenOn("ADMIN_PORT", admin, config.adminHost, config.adminPort);
+    if (withApi) this.#api = await listenOn("PORT", createApp(deps), config.host, config.port);
+    return { apiPort: this.#api?.port ?? null, adminPort: this.#admin.port };
+  }
+
+  startWorkers(names: readonly WorkerName[]): Promise<void> {
+    return this.loops.start(names, { ...this.deps, pool: this.#pool });
+  }
+
+  async watchOutcomes(): Promise<void> {
+    const { db, outcomes } = this.deps;
+    this.#outcomeLoop = startOutcomeLoop(this.deps);
+    await listen(db, "pawl_outcomes", (ids) => {
+      for (const id of ids) outcomes.wake(id, { type: "elsewhere" });
+    });
+  }
+
+  async drain(graceMs: number): Promise<void> {
+    this.#stopping = true;
+    // Callers that would wait past the grace are told "processing" while there is still time to tell them.
+    const tellMs = graceMs - Math.min(LAST_WORD_MS, graceMs / 4);
+    const telling = setTimeout(() => this.deps.outcomes.releaseAll(), tellMs);
+    await this.#api?.close(graceMs);
+    clearTimeout(telling);
+    await this.loops.stop();
+    await this.#pool.drain();
+  }
+
+  async close(): Promise<void> {
+    await this.#admin?.close(0);
+    await this.#outcomeLoop?.stop();
+    this.release();
+    await this.deps.db.close();
+  }
+}
+
+/** The workers that run in this process, and how an attempt that is due finds one here or elsewhere. */
+class WorkerLoops implements DueSignal {
+  readonly #loops = new Map<WorkerName, PollLoop>();
+  readonly #hints: Coalescer<string>;
+  #pool: AttemptPool | null = null;
+
+  constructor(
+    private readonly db: Database,
+    log: Logger,
+  ) {
+    this.#hints = hints(db, log, "pawl_attempts");
+  }
+
+  async start(names: readonly WorkerName[], deps: WorkerDeps): Promise<void> {
+    this.#pool = deps.pool;
+    for (const name of names) this.#loops.set(name, startWorker(name, deps));
+    if (names.includes("attempts")) await listen(this.db, "pawl_attempts", () => this.wakeAttempts());
+  }
+
+  wakeAttempts(): void {
+    this.#loops.get("attempts")?.wake();
+  }
+
+  accepted(): void {
+    const hasRoomHere = this.#loops.has("attempts") && this.#pool?.hasRoom() === true;
+    if (hasRoomHere) this.wakeAttempts();
+    else this.#hints.add("");
+  }
+
+  dueIn(ms: number): void {
+    this.#loops.get("attempts")?.wakeIn(ms);
+  }
+
+  async stop(): Promise<void> {
+    this.#hints.stop();
+    await Promise.all([...this.#loops.values()].map((loop) => loop.stop()));
+  }
+}
+
+function hints(db: Database, log: Logger, channel: Channel): Coalescer<string> {
+  return new Coalescer<string>(
+    NOTICE_INTERVAL_MS,
+    (ids) => notify(db, channel, ids),
+    (error) => log.debug({ err: error, channel }, "a notice was lost; polling finds what it told"),
+  );
 }
 
 async function listenOn(
@@ -201,29 +258,3 @@ function startOutcomeLoop(deps: Deps): PollLoop {
     onError: (error) => deps.log.warn({ err: error }, "outcomes could not be looked up"),
   });
 }
-
-/**
- * `name=kill,name=stop`: at that point the process kills or stops itself (`kill -CONT` lets it go on). `name#2=kill`:
- * the second time it comes by.
- */
-function probeOf(spec: string | null): Probe {
-  if (spec === null) return () => undefined;
-  const signals = { kill: "SIGKILL", stop: "SIGSTOP" } as const;
-  const armed = spec.split(",").map((part) => {
-    const [, name, passes, action] = /^(\w+)(?:#([1-9]\d?))?=(kill|stop)$/.exec(part) ?? [];
-    if (name === undefined) throw new ConfigError(`PAWL_PROBES: ${part} is not name=kill or name=stop`);
-    return { name, left: Number(passes ?? 1), signal: signals[action as keyof typeof signals] };
-  });
-  return async (name) => {
-    for (const probe of armed.filter((one) => one.name === name)) {
-      probe.left -= 1;
-      if (probe.left !== 0) continue;
-      process.kill(process.pid, probe.signal);
-      // The signal takes effect at the next turn of the event loop at the latest: nothing after the probe may run before.
-      await new Promise((resolve) => setTimeout(resolve, PROBE_SETTLE_MS));
-    }
-  };
-}
-
-const PROBE_SETTLE_MS = 50;
-

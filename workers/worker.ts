@@ -1,5 +1,5 @@
-import type { Deps } from "../src/operations/deps.js";
 import type { AttemptPool } from "../src/operations/claim-attempts.js";
+import type { Deps } from "../src/operations/deps.js";
 
 /** What a worker is given beside the operations' own dependencies. */
 export interface WorkerDeps extends Deps {

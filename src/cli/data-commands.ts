@@ -3,7 +3,13 @@ import { readConfig } from "../config.js";
 import { paymentDocument } from "../domain/documents.js";
 import { isScope, SCOPES, type Scope } from "../domain/scopes.js";
 import { listOpenReviews } from "../operations/list-reviews.js";
-import { createApiKey, createTenant, listApiKeys, listTenants, revokeApiKey } from "../operations/manage-tenants.js";
+import {
+  createApiKey,
+  createTenant,
+  listApiKeys,
+  listTenants,
+  revokeApiKey,
+} from "../operations/manage-tenants.js";
 import { purgeExpired } from "../operations/purge-expired.js";
 import { showPayment } from "../operations/show-payment.js";
 import { migrate } from "../wire.js";
@@ -47,7 +53,14 @@ export function tenantsCommand(): Command {
     .action(async ({ json }: Json) => {
       const all = await withStore(listTenants);
       const data = all.map(({ id, name, createdAt }) => ({ id, name, created_at: createdAt.toISOString() }));
-      print(json === true, { data }, table(["ID", "NAME"], data.map(({ id, name }) => [id, name])));
+      print(
+        json === true,
+        { data },
+        table(
+          ["ID", "NAME"],
+          data.map(({ id, name }) => [id, name]),
+        ),
+      );
     });
   return tenants;
 }
@@ -71,7 +84,10 @@ export function keysCommand(): Command {
       );
       if (key === null) throw new CommandFailed(`--tenant: there is no tenant ${tenant}`);
       const document = { id: key.id, secret: key.secret, tenant_id: key.tenantId, scopes: key.scopes };
-      print(json === true, document, [`${key.id}  ${key.scopes.join(",")}`, `secret (shown this once): ${key.secret}`]);
+      print(json === true, document, [
+        `${key.id}  ${key.scopes.join(",")}`,
+        `secret (shown this once): ${key.secret}`,
+      ]);
     });
   keys
     .command("list")
@@ -88,7 +104,12 @@ export function keysCommand(): Command {
         created_at: key.createdAt.toISOString(),
         revoked_at: key.revokedAt?.toISOString() ?? null,
       }));
-      const rows = data.map((key) => [key.id, key.tenant_id, key.scopes.join(","), key.revoked_at ?? "active"]);
+      const rows = data.map((key) => [
+        key.id,
+        key.tenant_id,
+        key.scopes.join(","),
+        key.revoked_at ?? "active",
+      ]);
       print(json === true, { data }, table(["ID", "TENANT", "SCOPES", "REVOKED"], rows));
     });
   keys
@@ -99,7 +120,9 @@ export function keysCommand(): Command {
     .action(async (id: string, { json }: Json) => {
       const revokedAt = await withStore((store) => revokeApiKey(store, id));
       if (revokedAt === null) throw new CommandFailed(`there is no key ${id}`);
-      print(json === true, { id, revoked_at: revokedAt.toISOString() }, [`${id} revoked at ${revokedAt.toISOString()}`]);
+      print(json === true, { id, revoked_at: revokedAt.toISOString() }, [
+        `${id} revoked at ${revokedAt.toISOString()}`,
+      ]);
     });
   return keys;
 }
@@ -107,7 +130,8 @@ export function keysCommand(): Command {
 function readScopes(list: string): Scope[] {
   const names = list.split(",").map((name) => name.trim());
   const unknown = names.find((name) => !isScope(name));
-  if (unknown !== undefined) throw new CommandFailed(`--scopes: ${unknown} is not one of ${SCOPES.join(", ")}`);
+  if (unknown !== undefined)
+    throw new CommandFailed(`--scopes: ${unknown} is not one of ${SCOPES.join(", ")}`);
   return names.filter(isScope);
 }
 
@@ -122,7 +146,11 @@ export function paymentsCommand(): Command {
       const shown = await withStore((store) => showPayment(store, id));
       if (shown === null) throw new CommandFailed(`there is no payment ${id}`);
       const { payment, timeline } = shown;
-      const entries = timeline.map((entry) => ({ ...entry, at: entry.at.toISOString(), sentAt: entry.sentAt?.toISOString() ?? null }));
+      const entries = timeline.map((entry) => ({
+        ...entry,
+        at: entry.at.toISOString(),
+        sentAt: entry.sentAt?.toISOString() ?? null,
+      }));
       const rows = entries.map((entry) => [
         entry.at,
         entry.to === null ? entry.kind : `${entry.from ?? "-"} → ${entry.to}`,
@@ -132,7 +160,11 @@ export function paymentsCommand(): Command {
       ]);
       print(json === true, { ...paymentDocument(payment), tenant_id: payment.tenantId, timeline: entries }, [
         `${payment.id}  ${payment.status}  ${payment.amount} ${payment.currency}  ${payment.providerPaymentId ?? "no provider object"}`,
-        ...(payment.resolution === null ? [] : [`${payment.resolution.state}: ${payment.resolution.reason}, next look ${payment.resolution.next_check_at ?? "-"}`]),
+        ...(payment.resolution === null
+          ? []
+          : [
+              `${payment.resolution.state}: ${payment.resolution.reason}, next look ${payment.resolution.next_check_at ?? "-"}`,
+            ]),
         ...table(["AT", "WHAT", "CALL", "OUTCOME", "PROVIDER REQUEST"], rows),
       ]);
     });

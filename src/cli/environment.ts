@@ -26,7 +26,9 @@ export async function findDatabase(config: Config): Promise<string> {
   if (config.databaseUrl !== null) return config.databaseUrl;
   const found = await findEmbeddedPostgres(postgresFolder(config));
   if (found !== null) return found.url;
-  throw new CommandFailed("DATABASE_URL: not set, and no embedded PostgreSQL is running here (npm start runs one)");
+  throw new CommandFailed(
+    "DATABASE_URL: not set, and no embedded PostgreSQL is running here (npm start runs one)",
+  );
 }
 
 export function readSandboxNote(config: Config): SandboxNote | null {

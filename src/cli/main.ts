@@ -52,9 +52,13 @@ function throwInsteadOfExit(command: Command): void {
 function report(error: unknown): number {
   // Commander has printed its own line.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE;
-  const expected = error instanceof ConfigError || error instanceof CommandFailed || error instanceof PawlError;
+  const expected =
+    error instanceof ConfigError || error instanceof CommandFailed || error instanceof PawlError;
   const named = error instanceof Error && error.name === "EmbeddedPostgresError";
-  const line = expected || named ? error.message : `unexpected: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
+  const line =
+    expected || named
+      ? error.message
+      : `unexpected: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
   process.stderr.write(`pawl: ${redactText(line)}\n`);
   return 1;
 }

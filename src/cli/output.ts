@@ -10,6 +10,13 @@ export function print(json: boolean, document: unknown, lines: readonly string[]
 
 /** Columns of equal width, for people. */
 export function table(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  const widths = header.map((title, at) => Math.max(title.length, ...rows.map((row) => (row[at] ?? "").length)));
-  return [header, ...rows].map((row) => row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join("  ").trimEnd());
+  const widths = header.map((title, at) =>
+    Math.max(title.length, ...rows.map((row) => (row[at] ?? "").length)),
+  );
+  return [header, ...rows].map((row) =>
+    row
+      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
 }

@@ -16,7 +16,12 @@ export interface ProcessParts {
  * Runs until SIGTERM or SIGINT, then stops within the grace: the API takes no more, running requests and attempts
  * end, connections close. Exit 0 when all of it ended in time, else 1; what was cut off is taken over by its lease.
  */
-export async function runProcess(config: Config, targets: Targets, log: Logger, parts: ProcessParts): Promise<void> {
+export async function runProcess(
+  config: Config,
+  targets: Targets,
+  log: Logger,
+  parts: ProcessParts,
+): Promise<void> {
   const stopAsked = signalled();
   try {
     await migrate(targets.databaseUrl, log).catch((error: unknown) => {
@@ -50,9 +55,10 @@ async function stop(config: Config, pawl: Pawl, log: Logger): Promise<void> {
   log.info("stopped");
 }
 
+/** The listeners stay: Ctrl-C under npm delivers SIGINT twice, and the second must not end a stop that is under way. */
 function signalled(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    process.once("SIGTERM", resolve);
-    process.once("SIGINT", resolve);
+    process.on("SIGTERM", resolve);
+    process.on("SIGINT", resolve);
   });
 }

@@ -30,7 +30,9 @@ async function run(json: boolean, api: boolean): Promise<void> {
       const admin = `http://${config.adminHost}:${listening.adminPort}`;
       const url = listening.apiPort === null ? null : `http://${config.host}:${listening.apiPort}`;
       print(json, { api_url: url, admin_url: admin, workers }, [
-        url === null ? `Workers run: ${workers.join(", ")} (operator: ${admin})` : `Pawl listens on ${url} (operator: ${admin})`,
+        url === null
+          ? `Workers run: ${workers.join(", ")} (operator: ${admin})`
+          : `Pawl listens on ${url} (operator: ${admin})`,
       ]);
     },
   });

@@ -9,7 +9,14 @@ import { authenticate } from "../operations/authenticate.js";
 import { createApiKey, createTenant } from "../operations/manage-tenants.js";
 import { startSandbox } from "../sandbox/sandbox.js";
 import type { Listening, Pawl, Targets } from "../wire.js";
-import { findProvider, loggerOf, postgresFolder, readSandboxNote, type SandboxNote, sandboxNotePath } from "./environment.js";
+import {
+  findProvider,
+  loggerOf,
+  postgresFolder,
+  readSandboxNote,
+  type SandboxNote,
+  sandboxNotePath,
+} from "./environment.js";
 import { print } from "./output.js";
 import { runProcess } from "./run-process.js";
 
@@ -19,7 +26,9 @@ const OWNER_ONLY = { mode: 0o600 } as const;
 
 export function startCommand(): Command {
   return new Command("start")
-    .description("everything in one process: database, sandbox, API and workers (each external where it is configured)")
+    .description(
+      "everything in one process: database, sandbox, API and workers (each external where it is configured)",
+    )
     .option("--json", "print the addresses as one JSON document")
     .action(async (options: { json?: boolean }) => start(readConfig(), options.json === true));
 }
@@ -43,7 +52,11 @@ async function start(config: Config, json: boolean): Promise<void> {
   }
 }
 
-async function startDatabase(config: Config, log: Logger, afterwards: (() => Promise<void>)[]): Promise<string> {
+async function startDatabase(
+  config: Config,
+  log: Logger,
+  afterwards: (() => Promise<void>)[],
+): Promise<string> {
   if (config.databaseUrl !== null) return config.databaseUrl;
   const postgres = await startEmbeddedPostgres({ folder: postgresFolder(config), log });
   afterwards.push(() => postgres.stop());

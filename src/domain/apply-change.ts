@@ -1,9 +1,9 @@
 import type { Attempt } from "./attempt.js";
+import type { AttemptEventType } from "./attempt-machine.js";
 import type { Change, ChargeView } from "./charge-change.js";
 import type { Payment } from "./payment.js";
 import type { ProviderCall } from "./provider.js";
 import { nextAttemptState, nextPaymentStatus } from "./transition.js";
-import type { AttemptEventType } from "./attempt-machine.js";
 
 const ABOUT_TO: Readonly<Record<ProviderCall, AttemptEventType>> = {
   create: "ABOUT_TO_CREATE",
@@ -25,7 +25,8 @@ export function applyChange(view: ChargeView, change: Change): Applied {
   for (const event of change.attemptEvents) state = nextAttemptState(state, event);
   const sending = change.then.type === "send" ? change.then.call : null;
   // A further round of a fence stays in `fencing`.
-  if (sending !== null && !(sending === "fence" && state === "fencing")) state = nextAttemptState(state, ABOUT_TO[sending]);
+  if (sending !== null && !(sending === "fence" && state === "fencing"))
+    state = nextAttemptState(state, ABOUT_TO[sending]);
   return {
     attempt: {
       ...attempt,
@@ -49,7 +50,8 @@ function applyToPayment(view: ChargeView, change: Change): Pick<Applied, "paymen
   if (change.paymentEvent === null && !releases) {
     return { payment: { ...payment, providerPaymentId }, paymentMoved: false };
   }
-  const status = change.paymentEvent === null ? payment.status : nextPaymentStatus(payment.status, change.paymentEvent);
+  const status =
+    change.paymentEvent === null ? payment.status : nextPaymentStatus(payment.status, change.paymentEvent);
   const moneyMoved = status === "succeeded" || status === "authorized";
   const moved: Payment = {
     ...payment,

@@ -48,7 +48,12 @@ export const attemptMachine = setup({
     },
     charge_created: {
       meta: { recoveryPoint: "charge_created" },
-      on: { ABOUT_TO_CONFIRM: "confirming", ABOUT_TO_FENCE: "fencing", FOLLOW: "following", END: "completed" },
+      on: {
+        ABOUT_TO_CONFIRM: "confirming",
+        ABOUT_TO_FENCE: "fencing",
+        FOLLOW: "following",
+        END: "completed",
+      },
     },
     confirming: {
       meta: { recoveryPoint: "charge_created" },
@@ -62,7 +67,12 @@ export const attemptMachine = setup({
     },
     confirm_unknown: {
       meta: { recoveryPoint: "charge_created" },
-      on: { ABOUT_TO_CONFIRM: "confirming", ABOUT_TO_FENCE: "fencing", FOLLOW: "following", END: "completed" },
+      on: {
+        ABOUT_TO_CONFIRM: "confirming",
+        ABOUT_TO_FENCE: "fencing",
+        FOLLOW: "following",
+        END: "completed",
+      },
     },
     following: {
       meta: { recoveryPoint: "charge_created" },

@@ -7,16 +7,24 @@ import type { LookupOutcome, ProviderCall, SendOutcome } from "./provider.js";
 
 /** What follows from the answer to a send, or from its absence. */
 export function afterSend(view: ChargeView, call: ProviderCall, outcome: SendOutcome): Change {
-  const note: TimelineNote = { kind: "send", call, outcome: describeSend(outcome), evidence: outcome.evidence };
+  const note: TimelineNote = {
+    kind: "send",
+    call,
+    outcome: describeSend(outcome),
+    evidence: outcome.evidence,
+  };
   switch (outcome.type) {
     case "object":
       return afterObject(view, call, outcome, note);
     case "declined":
       // A fence cannot be declined, and a replay describes the past: look at the object before believing either.
-      if (call === "fence" || outcome.replayed) return askNext(view, call, outcome.type, note, outcome.replayed);
+      if (call === "fence" || outcome.replayed)
+        return askNext(view, call, outcome.type, note, outcome.replayed);
       return refused(view, "DECLINE", outcome.failure, note);
     case "rejected":
-      return call === "fence" ? lookAgain(view, call, "fence_refused", note) : refused(view, "REJECT", outcome.failure, note);
+      return call === "fence"
+        ? lookAgain(view, call, "fence_refused", note)
+        : refused(view, "REJECT", outcome.failure, note);
     case "not_performed": {
       // A refusal says nothing of an earlier unknown send, and each further fence is asked about first.
       const inDoubt = view.attempt.unresolved || call === "fence";
@@ -44,7 +52,12 @@ function afterObject(
   if (call === "confirm" || !outcome.replayed) return adopt(view, outcome.charge, note);
   return {
     attemptEvents: ["OBJECT_KNOWN"],
-    attempt: { ...resolved(view.attempt), unresolved: true, providerPaymentId: outcome.charge.id, waitReason: "replayed" },
+    attempt: {
+      ...resolved(view.attempt),
+      unresolved: true,
+      providerPaymentId: outcome.charge.id,
+      waitReason: "replayed",
+    },
     paymentEvent: null,
     payment: {},
     reason: "create replayed",
@@ -55,7 +68,12 @@ function afterObject(
 }
 
 /** A final refusal. What the provider has of this payment is then closed, since a declined object can be paid later. */
-function refused(view: ChargeView, event: "DECLINE" | "REJECT", failure: Failure, note: TimelineNote): Change {
+function refused(
+  view: ChargeView,
+  event: "DECLINE" | "REJECT",
+  failure: Failure,
+  note: TimelineNote,
+): Change {
   const hasObject = view.attempt.providerPaymentId !== null;
   const reason = event === "DECLINE" ? "declined" : "rejected";
   const then: Then = hasObject ? { type: "send", call: "fence" } : { type: "end" };
@@ -97,7 +115,13 @@ function lookAgain(view: ChargeView, call: ProviderCall, reason: string, note: T
   return waiting(view, { reason, note, ...sentAndUnknown(view, call) });
 }
 
-function askNext(view: ChargeView, call: ProviderCall, reason: string, note: TimelineNote, spendsKey = false): Change {
+function askNext(
+  view: ChargeView,
+  call: ProviderCall,
+  reason: string,
+  note: TimelineNote,
+  spendsKey = false,
+): Change {
   const unknown = sentAndUnknown(view, call, spendsKey);
   return {
     attemptEvents: unknown.events,
@@ -169,4 +193,3 @@ function describeSend(outcome: SendOutcome): string {
 function describeLookup(outcome: Exclude<LookupOutcome, { type: "found" }>): string {
   return outcome.type === "unanswered" ? `unanswered: ${outcome.reason}` : outcome.type;
 }
-

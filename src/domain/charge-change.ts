@@ -1,7 +1,7 @@
-import type { AttemptEventType } from "./attempt-machine.js";
 import type { Attempt } from "./attempt.js";
-import type { PaymentEventType } from "./payment-machine.js";
+import type { AttemptEventType } from "./attempt-machine.js";
 import type { Failure, NextAction, Payment } from "./payment.js";
+import type { PaymentEventType } from "./payment-machine.js";
 import type { Evidence, ProviderCall } from "./provider.js";
 
 /** Durations of a charge, in milliseconds, and the source of jitter. */

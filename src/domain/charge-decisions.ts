@@ -1,5 +1,5 @@
-import type { AttemptEventType } from "./attempt-machine.js";
 import type { AttemptState } from "./attempt.js";
+import type { AttemptEventType } from "./attempt-machine.js";
 import type { Change, ChargePolicy, ChargeView, TimelineNote } from "./charge-change.js";
 import { budgetIsOver, keyLifetimeIsOver, resolved, unchanged } from "./charge-change.js";
 import { canPayment } from "./transition.js";
@@ -27,7 +27,8 @@ export function waiting(view: ChargeView, wait: WaitFor): Change {
   // Past its budget, what cannot be asked about or ended is unknown too, and must not stay so unseen.
   const unknownSince = patch.unknownSince ?? (budgetIsOver(view) ? now : null);
   const unknownForMs = unknownSince === null ? 0 : now.getTime() - unknownSince.getTime();
-  const review = unknownForMs >= policy.reviewAfterMs && payment.status === "processing" ? "outcome_unknown" : null;
+  const review =
+    unknownForMs >= policy.reviewAfterMs && payment.status === "processing" ? "outcome_unknown" : null;
   return {
     attemptEvents: wait.events ?? [],
     attempt: { ...patch, unknownSince, waits, waitReason: wait.reason },
@@ -112,7 +113,11 @@ export function notPerformed(view: ChargeView, reason: string, note: TimelineNot
 }
 
 /** The confirm's effect is not visible and no earlier one is outstanding beyond the key's guard: confirm, or fence. */
-export function confirmOrFence(view: ChargeView, events: readonly AttemptEventType[], note: TimelineNote | null): Change {
+export function confirmOrFence(
+  view: ChargeView,
+  events: readonly AttemptEventType[],
+  note: TimelineNote | null,
+): Change {
   const { attempt } = view;
   const late = budgetIsOver(view) || keyLifetimeIsOver(view, attempt.confirmFirstSentAt);
   const spent = attempt.state === "confirm_unknown" && attempt.keySpent;

@@ -40,7 +40,9 @@ function adoptStatus(view: ChargeView, charge: ProviderCharge, note: TimelineNot
     case "pending":
       return follow(view, charge, "PEND", note);
     case "requires_action":
-      return ended(view) ? fence(view, knowing(view), note, "closing") : follow(view, charge, "REQUIRE_ACTION", note);
+      return ended(view)
+        ? fence(view, knowing(view), note, "closing")
+        : follow(view, charge, "REQUIRE_ACTION", note);
     case "declined":
       return declined(view, charge, note);
     case "canceled":
@@ -58,8 +60,12 @@ function mismatchOf(view: ChargeView, charge: ProviderCharge): string | null {
     (charge.tenantId !== null && charge.tenantId !== attempt.tenantId) ||
     charge.livemode !== attempt.livemode;
   if (foreign) return "provider_object_foreign";
-  if (charge.amount !== payment.amount || charge.currency !== payment.currency) return "provider_amount_mismatch";
-  const short = charge.status === "succeeded" && payment.captureMethod === "automatic" && charge.amountCaptured !== payment.amount;
+  if (charge.amount !== payment.amount || charge.currency !== payment.currency)
+    return "provider_amount_mismatch";
+  const short =
+    charge.status === "succeeded" &&
+    payment.captureMethod === "automatic" &&
+    charge.amountCaptured !== payment.amount;
   return short ? "provider_amount_mismatch" : null;
 }
 
@@ -104,7 +110,12 @@ function notConfirmed(view: ChargeView, note: TimelineNote): Change {
 }
 
 /** A fact that money moved, or is held. It leaves even a terminal state, where the order id allows it. */
-function moneyMoved(view: ChargeView, event: "SUCCEED" | "AUTHORIZE", charge: ProviderCharge, note: TimelineNote): Change {
+function moneyMoved(
+  view: ChargeView,
+  event: "SUCCEED" | "AUTHORIZE",
+  charge: ProviderCharge,
+  note: TimelineNote,
+): Change {
   const { payment, attempt } = view;
   const orderIdIsOurs = payment.merchantOrderId === null || payment.holdsOrderId;
   if (!orderIdIsOurs) return underReview(view, PAID_AFTER_END, note);
@@ -112,7 +123,11 @@ function moneyMoved(view: ChargeView, event: "SUCCEED" | "AUTHORIZE", charge: Pr
     attemptEvents: ["END"],
     attempt: resolved(attempt),
     paymentEvent: eventWhereLegal(view, event),
-    payment: { amountCapturable: charge.amountCapturable, amountCaptured: charge.amountCaptured, nextAction: null },
+    payment: {
+      amountCapturable: charge.amountCapturable,
+      amountCaptured: charge.amountCaptured,
+      nextAction: null,
+    },
     reason: ended(view) ? PAID_AFTER_END : charge.status,
     review: null,
     note,
@@ -120,7 +135,12 @@ function moneyMoved(view: ChargeView, event: "SUCCEED" | "AUTHORIZE", charge: Pr
   };
 }
 
-function follow(view: ChargeView, charge: ProviderCharge, event: "PEND" | "REQUIRE_ACTION", note: TimelineNote): Change {
+function follow(
+  view: ChargeView,
+  charge: ProviderCharge,
+  event: "PEND" | "REQUIRE_ACTION",
+  note: TimelineNote,
+): Change {
   const { attempt, payment } = view;
   const shown = event === "REQUIRE_ACTION" ? "requires_action" : "processing";
   const stays = payment.status === shown || ended(view);
@@ -182,4 +202,3 @@ function eventWhereLegal(view: ChargeView, event: PaymentEventType): PaymentEven
   const shown: Partial<Record<PaymentEventType, string>> = { SUCCEED: "succeeded", AUTHORIZE: "authorized" };
   return shown[event] === view.payment.status ? null : event;
 }
-

@@ -41,7 +41,9 @@ function barredByAccount(view: ChargeView, account: AccountView): Change | null 
   const { attempt } = view;
   if (account.type === "known") {
     const own = attempt.providerAccount === null || attempt.providerAccount === account.accountId;
-    return own && attempt.livemode === account.livemode ? null : underReview(view, "provider_account_changed", null);
+    return own && attempt.livemode === account.livemode
+      ? null
+      : underReview(view, "provider_account_changed", null);
   }
   if (provenByRow(view)) return notPerformed(view, account.reason, null);
   const inFlight = attempt.state === "creating" || attempt.state === "confirming";
@@ -63,7 +65,12 @@ function leftUnknown(view: ChargeView, question: "find" | "get"): Change {
     payment: {},
     reason: "worker_lost",
     review: null,
-    note: { kind: "send", call: question === "find" ? "create" : "confirm", outcome: "unknown: worker_lost", evidence: null },
+    note: {
+      kind: "send",
+      call: question === "find" ? "create" : "confirm",
+      outcome: "unknown: worker_lost",
+      evidence: null,
+    },
     then: { type: "ask", question },
   };
 }
@@ -81,4 +88,3 @@ function confirmNext(view: ChargeView): Change {
     then: { type: "send", call: "confirm" },
   };
 }
-

@@ -6,7 +6,13 @@ import type { Payment } from "./payment.js";
  * a keyed request in the transaction that makes it final (docs/adr/0003).
  */
 
-export type JsonValue = string | number | boolean | null | readonly JsonValue[] | { readonly [name: string]: JsonValue };
+export type JsonValue =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly JsonValue[]
+  | { readonly [name: string]: JsonValue };
 
 export interface StoredResponse {
   readonly status: number;
@@ -59,7 +65,11 @@ export interface ProblemExtra {
 }
 
 /** RFC 9457. `type` is relative to the API's own origin, where the page is served. */
-export function problemDocument(code: ErrorCode, detail: string, extra: ProblemExtra): { readonly [name: string]: JsonValue } {
+export function problemDocument(
+  code: ErrorCode,
+  detail: string,
+  extra: ProblemExtra,
+): { readonly [name: string]: JsonValue } {
   const { status, title } = ERROR_CODES[code];
   return {
     type: `/docs/errors/${code}`,

@@ -62,9 +62,19 @@ export type UnknownReason =
 /** What one send came to. A provider's answers are values, never thrown. */
 export type SendOutcome =
   /** 2xx. `replayed`: it describes the past, so the object is fetched before it is believed. */
-  | { readonly type: "object"; readonly charge: ProviderCharge; readonly replayed: boolean; readonly evidence: Evidence }
+  | {
+      readonly type: "object";
+      readonly charge: ProviderCharge;
+      readonly replayed: boolean;
+      readonly evidence: Evidence;
+    }
   /** 402: the card was declined. */
-  | { readonly type: "declined"; readonly failure: Failure; readonly replayed: boolean; readonly evidence: Evidence }
+  | {
+      readonly type: "declined";
+      readonly failure: Failure;
+      readonly replayed: boolean;
+      readonly evidence: Evidence;
+    }
   /** The provider found the request itself wrong; nothing was executed. First sends only. */
   | { readonly type: "rejected"; readonly failure: Failure; readonly evidence: Evidence }
   | {
@@ -91,7 +101,13 @@ export type LookupOutcome =
   | { readonly type: "missing"; readonly evidence: Evidence }
   | {
       readonly type: "unanswered";
-      readonly reason: NotPerformedReason | "timeout" | "connection_lost" | "server_error" | "unreadable" | "refused";
+      readonly reason:
+        | NotPerformedReason
+        | "timeout"
+        | "connection_lost"
+        | "server_error"
+        | "unreadable"
+        | "refused";
       readonly retryAfterMs: number | null;
       readonly evidence: Evidence;
     };

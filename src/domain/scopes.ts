@@ -1,4 +1,10 @@
-export const SCOPES = ["payments:read", "payments:write", "refunds:write", "webhooks:manage", "admin"] as const;
+export const SCOPES = [
+  "payments:read",
+  "payments:write",
+  "refunds:write",
+  "webhooks:manage",
+  "admin",
+] as const;
 export type Scope = (typeof SCOPES)[number];
 
 /** What a key may do that was made without `--scopes`. */

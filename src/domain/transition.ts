@@ -1,8 +1,8 @@
 import { type AnyStateMachine, transition } from "xstate";
-import { type AttemptEventType, attemptMachine } from "./attempt-machine.js";
 import type { AttemptState, RecoveryPoint } from "./attempt.js";
-import { type PaymentEventType, paymentMachine } from "./payment-machine.js";
+import { type AttemptEventType, attemptMachine } from "./attempt-machine.js";
 import type { PaymentStatus } from "./payment.js";
+import { type PaymentEventType, paymentMachine } from "./payment-machine.js";
 
 /** A refused transition: a bug in our decision, never an answer of the provider's. */
 export class IllegalTransition extends Error {
@@ -23,7 +23,9 @@ function target(machine: AnyStateMachine, from: string, event: string): string |
   const cached = known.get(edge);
   if (cached !== undefined) return cached;
   const snapshot = machine.resolveState({ value: from, context: {} });
-  const to = snapshot.can({ type: event }) ? String(transition(machine, snapshot, { type: event })[0].value) : null;
+  const to = snapshot.can({ type: event })
+    ? String(transition(machine, snapshot, { type: event })[0].value)
+    : null;
   known.set(edge, to);
   return to;
 }

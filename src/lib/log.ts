@@ -34,7 +34,16 @@ export function createLogger(options: LogOptions): Logger {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       redact: {
-        paths: ["authorization", "*.authorization", "headers", "*.headers", "body", "*.body", "parameters", "*.parameters"],
+        paths: [
+          "authorization",
+          "*.authorization",
+          "headers",
+          "*.headers",
+          "body",
+          "*.body",
+          "parameters",
+          "*.parameters",
+        ],
         censor: "[redacted]",
       },
       serializers: { err: describeError, error: describeError },

@@ -43,7 +43,8 @@ export class MicroBatch<Item, Result> {
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      while (this.#queue.length > 0 && this.#inFlight < this.#options.mostInFlight) void this.#send(this.#take());
+      while (this.#queue.length > 0 && this.#inFlight < this.#options.mostInFlight)
+        void this.#send(this.#take());
     });
   }
 

@@ -16,7 +16,8 @@ export function createAccepter(db: Database): Accepter {
     mostInFlight: MOST_IN_FLIGHT,
     namesOf: (row) => {
       const names = [JSON.stringify(["key", row.tenant_id, row.operation, row.key])];
-      if (row.merchant_order_id !== null) names.push(JSON.stringify(["order", row.tenant_id, row.merchant_order_id]));
+      if (row.merchant_order_id !== null)
+        names.push(JSON.stringify(["order", row.tenant_id, row.merchant_order_id]));
       return names;
     },
     // One row lost a race for its order id or attempt; the statement rolled back whole.

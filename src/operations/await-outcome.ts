@@ -59,7 +59,8 @@ export class OutcomeHub {
 
   /** Ends all waiting here: the process stops, the work goes on elsewhere. */
   releaseAll(): void {
-    for (const waiters of [...this.#waiters.values()]) for (const waiter of [...waiters]) waiter.resolve(null);
+    for (const waiters of [...this.#waiters.values()])
+      for (const waiter of [...waiters]) waiter.resolve(null);
   }
 
   /** What is waited for, so that polling can find what no notice told. */

@@ -63,9 +63,13 @@ export async function createPayment(
     const answer = (await runFirst(deps, request)) ?? (await answerFromRecord(deps, request));
     if (answer !== null) return answer;
   }
-  throw new PawlError("service_unavailable", "The key's record kept changing; the same key is safe to send again.", {
-    retryAfterSeconds: RETRY_AFTER_SECONDS,
-  });
+  throw new PawlError(
+    "service_unavailable",
+    "The key's record kept changing; the same key is safe to send again.",
+    {
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+    },
+  );
 }
 
 /** Accepts the request as the key's first; null: key, derived attempt or order id stands already. */
@@ -123,7 +127,9 @@ async function runAfresh(deps: Deps, request: Request, record: KeyRecord): Promi
   } catch (error) {
     if (violatedConstraint(error) === null) throw error;
     const holder =
-      orderId === null ? null : await withDatabase(() => readOrderHolder(deps.db.sql, row.tenant_id, orderId));
+      orderId === null
+        ? null
+        : await withDatabase(() => readOrderHolder(deps.db.sql, row.tenant_id, orderId));
     if (holder === null) throw error;
     throw orderIdTaken(holder);
   }
@@ -135,7 +141,12 @@ async function waitForOutcome(
   row: AcceptRow,
   accepted: NonNullable<Accepted>,
 ): Promise<KeyedAnswer> {
-  const settling = deps.outcomes.wait(row.tenant_id, row.payment_id, request.wait.waitMs, request.context.signal);
+  const settling = deps.outcomes.wait(
+    row.tenant_id,
+    row.payment_id,
+    request.wait.waitMs,
+    request.context.signal,
+  );
   deps.due.accepted();
   const settled = await settling;
   if (settled !== null) return answerFromOutcome(deps, request, row.payment_id, settled, false);
@@ -156,13 +167,23 @@ async function waitForOther(
   if (request.wait.explicit) {
     const { caller, context, wait } = request;
     const settled = await deps.outcomes.wait(caller.tenantId, record.resourceId, wait.waitMs, context.signal);
-    const answer = await answerFromOutcome(deps, request, record.resourceId, settled ?? { type: "elsewhere" }, true);
+    const answer = await answerFromOutcome(
+      deps,
+      request,
+      record.resourceId,
+      settled ?? { type: "elsewhere" },
+      true,
+    );
     if (answer.type === "final") return answer;
   }
-  throw new PawlError("idempotency_key_in_progress", "The first request with this key has no final answer yet.", {
-    payment: await payment(),
-    retryAfterSeconds: RETRY_AFTER_SECONDS,
-  });
+  throw new PawlError(
+    "idempotency_key_in_progress",
+    "The first request with this key has no final answer yet.",
+    {
+      payment: await payment(),
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+    },
+  );
 }
 
 async function answerFromOutcome(
@@ -176,13 +197,18 @@ async function answerFromOutcome(
     return { type: "final", response: settled.response, replayed, keyExpiresAt: settled.keyExpiresAt };
   }
   const record = await withDatabase(() => readKey(deps.db.sql, keyName(request)));
-  if (record?.resourceId === paymentId && record.state === "completed") return { ...replay(record), replayed };
+  if (record?.resourceId === paymentId && record.state === "completed")
+    return { ...replay(record), replayed };
   const payment = await requirePayment(deps, request.caller.tenantId, paymentId);
   if (payment.failure?.retry === "same_key") {
-    throw new PawlError("provider_unavailable", payment.failure.message ?? "The provider did not perform the payment.", {
-      payment,
-      retryAfterSeconds: RETRY_AFTER_SECONDS,
-    });
+    throw new PawlError(
+      "provider_unavailable",
+      payment.failure.message ?? "The provider did not perform the payment.",
+      {
+        payment,
+        retryAfterSeconds: RETRY_AFTER_SECONDS,
+      },
+    );
   }
   return { type: "processing", payment };
 }
@@ -231,7 +257,11 @@ function acceptRow(deps: Deps, request: Request, run: number): AcceptRow {
     livemode: deps.provider.livemode,
     parameters: prepared.parameters,
   };
-  const { created_at: _created, updated_at: _updated, ...document } = paymentDocument(acceptedPayment(row, new Date(0)));
+  const {
+    created_at: _created,
+    updated_at: _updated,
+    ...document
+  } = paymentDocument(acceptedPayment(row, new Date(0)));
   return { ...row, document };
 }
 
@@ -284,11 +314,19 @@ async function requirePayment(deps: Deps, tenantId: string, paymentId: string): 
 }
 
 function expired(payment: Payment): PawlError {
-  return new PawlError("idempotency_key_expired", "The key has expired; its payment exists and is shown here.", { payment });
+  return new PawlError(
+    "idempotency_key_expired",
+    "The key has expired; its payment exists and is shown here.",
+    { payment },
+  );
 }
 
 function orderIdTaken(payment: Payment): PawlError {
-  return new PawlError("merchant_order_id_taken", "Another payment holds this merchant_order_id; it is shown here.", {
-    payment,
-  });
+  return new PawlError(
+    "merchant_order_id_taken",
+    "Another payment holds this merchant_order_id; it is shown here.",
+    {
+      payment,
+    },
+  );
 }

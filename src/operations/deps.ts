@@ -4,10 +4,10 @@ import type { Clock } from "../lib/clock.js";
 import type { Logger } from "../lib/log.js";
 import type { Database } from "../store/db.js";
 import type { Accepter } from "./accept-batch.js";
-import type { AdvanceBatch } from "./record-outcome.js";
+import type { AdvanceBatch } from "./advance-batch.js";
 import type { OutcomeHub } from "./await-outcome.js";
+import type { KeyCache } from "./key-cache.js";
 import type { ProviderAccount } from "./provider-account.js";
-import type { KeyCache } from "./authenticate.js";
 
 /** A named point between two steps; tests make a process die or stop there. Does nothing in production. */
 export type Probe = (name: string) => void | Promise<void>;

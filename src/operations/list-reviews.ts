@@ -1,8 +1,12 @@
 import { withDatabase } from "../store/db.js";
-import { listOpenReviews as readOpenReviews, type Review } from "../store/reviews.js";
+import { type Review, listOpenReviews as readOpenReviews } from "../store/reviews.js";
 import type { Deps } from "./deps.js";
 
 /** Open reviews, oldest first; of all tenants where none is named (the operator's command line). */
-export function listOpenReviews(deps: Pick<Deps, "db">, tenantId: string | null, limit: number): Promise<Review[]> {
+export function listOpenReviews(
+  deps: Pick<Deps, "db">,
+  tenantId: string | null,
+  limit: number,
+): Promise<Review[]> {
   return withDatabase(() => readOpenReviews(deps.db.sql, tenantId, limit));
 }

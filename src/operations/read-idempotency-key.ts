@@ -5,7 +5,15 @@ import type { Caller, Deps } from "./deps.js";
 
 export type IdempotencyKeyView = Pick<
   KeyRecord,
-  "key" | "operation" | "state" | "resourceId" | "run" | "responseStatus" | "createdAt" | "completedAt" | "expiresAt"
+  | "key"
+  | "operation"
+  | "state"
+  | "resourceId"
+  | "run"
+  | "responseStatus"
+  | "createdAt"
+  | "completedAt"
+  | "expiresAt"
 >;
 
 /** What became of a key, so that a client can ask instead of guess. Throws not_found: never used, or purged. */
@@ -15,7 +23,9 @@ export async function getIdempotencyKey(
   operation: string,
   key: string,
 ): Promise<IdempotencyKeyView> {
-  const record = await withDatabase(() => readKey(deps.db.sql, { tenantId: caller.tenantId, operation, key }));
+  const record = await withDatabase(() =>
+    readKey(deps.db.sql, { tenantId: caller.tenantId, operation, key }),
+  );
   if (record === null) throw new PawlError("not_found", "There is no record of this key for this operation.");
   return record;
 }

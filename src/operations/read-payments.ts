@@ -32,7 +32,11 @@ function pageOf<Item extends { readonly id: string }>(rows: readonly Item[], lim
   const data = rows.slice(0, limit);
   const hasMore = rows.length > limit;
   const last = data.at(-1);
-  return { data, hasMore, nextCursor: hasMore && last !== undefined ? Buffer.from(last.id).toString("base64url") : null };
+  return {
+    data,
+    hasMore,
+    nextCursor: hasMore && last !== undefined ? Buffer.from(last.id).toString("base64url") : null,
+  };
 }
 
 /** Throws not_found, for another tenant's payment too. */

@@ -1,37 +1,19 @@
-import { applyChange, type Applied } from "../domain/apply-change.js";
+import { type Applied, applyChange } from "../domain/apply-change.js";
 import { type Attempt, providerKey } from "../domain/attempt.js";
 import { type Change, type ChargeView, unchanged } from "../domain/charge-change.js";
 import {
   JSON_TYPE,
+  PROBLEM_TYPE,
   paymentDocument,
   paymentPath,
-  PROBLEM_TYPE,
   problemDocument,
   type StoredResponse,
 } from "../domain/documents.js";
 import type { ErrorCode } from "../domain/errors.js";
 import type { Payment } from "../domain/payment.js";
 import { newId } from "../lib/ids.js";
-import { MicroBatch } from "../lib/micro-batch.js";
-import { type Advanced, type AdvanceRow, advanceAttempts, type KeyWrite, type TimelineRow } from "../store/attempts.js";
-import { type Database, violatedConstraint, withDatabase } from "../store/db.js";
+import type { AdvanceRow, KeyWrite, TimelineRow } from "../store/advance.js";
 import type { Deps } from "./deps.js";
-
-/** As for accepts: what waits together shares a commit, and nothing waits for company. */
-const MOST_ROWS = 64;
-const MOST_IN_FLIGHT = 2;
-
-export type AdvanceBatch = MicroBatch<AdvanceRow, Advanced | null>;
-
-export function createAdvanceBatch(db: Database): AdvanceBatch {
-  return new MicroBatch<AdvanceRow, Advanced | null>({
-    run: (rows) => withDatabase(() => advanceAttempts(db.sql, rows)),
-    mostItems: MOST_ROWS,
-    mostInFlight: MOST_IN_FLIGHT,
-    namesOf: (row) => [`${row.tenant_id} ${row.attempt_id}`],
-    runsAlone: (error) => violatedConstraint(error) !== null,
-  });
-}
 
 /** When the call that the change answers went out, for its timeline row. */
 export interface Sent {
@@ -42,7 +24,12 @@ export interface Sent {
  * Commits a decision: attempt, payment, timeline, event, review and stored response together. Null: the fence, the
  * state or the payment's version had moved on, nothing was written, and this worker must leave the attempt alone.
  */
-export async function recordOutcome(deps: Deps, view: ChargeView, change: Change, sent: Sent): Promise<Applied | null> {
+export async function recordOutcome(
+  deps: Deps,
+  view: ChargeView,
+  change: Change,
+  sent: Sent,
+): Promise<Applied | null> {
   const applied = applyChange(view, change);
   const response = applied.paymentMoved ? finalResponse(view.attempt, applied.payment, change) : null;
   const row = advanceRow(deps, view, change, applied, response, sent);
@@ -51,9 +38,17 @@ export async function recordOutcome(deps: Deps, view: ChargeView, change: Change
   if (change.then.type === "wait") deps.due.dueIn(change.then.ms);
   if (applied.payment.status !== view.payment.status) {
     const { payment } = applied;
-    deps.log.info({ payment: payment.id, attempt: view.attempt.id, status: payment.status, reason: change.reason }, "payment moved");
+    deps.log.info(
+      { payment: payment.id, attempt: view.attempt.id, status: payment.status, reason: change.reason },
+      "payment moved",
+    );
     if (payment.status !== "processing") {
-      deps.outcomes.settle(payment.id, { type: "here", payment, response, keyExpiresAt: advanced.keyExpiresAt });
+      deps.outcomes.settle(payment.id, {
+        type: "here",
+        payment,
+        response,
+        keyExpiresAt: advanced.keyExpiresAt,
+      });
     }
   }
   return applied;
@@ -121,7 +116,11 @@ function advanceRow(
     key: statusMoved ? keyWrite(deps, view, change, response) : null,
     timeline: timelineRows(view, change, applied, sent),
     event: statusMoved
-      ? { id: newId("evt"), type: `payment.${payment.status}`, data: JSON.stringify(paymentDocument(payment)) }
+      ? {
+          id: newId("evt"),
+          type: `payment.${payment.status}`,
+          data: JSON.stringify(paymentDocument(payment)),
+        }
       : null,
     review: change.review === null ? null : { id: newId("rev"), reason: change.review },
     close_review: statusMoved && change.review === null,
@@ -147,7 +146,11 @@ function finalResponse(attempt: Attempt, payment: Payment, change: Change): Stor
       return problem(declined ? "payment_declined" : "payment_rejected", 402, message);
     }
     case "canceled":
-      return problem("invalid_state", 409, "The payment was canceled at the provider; its state is canceled.");
+      return problem(
+        "invalid_state",
+        409,
+        "The payment was canceled at the provider; its state is canceled.",
+      );
     case "processing":
     case "needs_review":
       return null;
@@ -155,11 +158,20 @@ function finalResponse(attempt: Attempt, payment: Payment, change: Change): Stor
 
   function problem(code: ErrorCode, status: number, detail: string): StoredResponse {
     const document = problemDocument(code, detail, { requestId: attempt.requestId, payment });
-    return { status, headers: { "Content-Type": PROBLEM_TYPE, Location: location }, body: JSON.stringify(document) };
+    return {
+      status,
+      headers: { "Content-Type": PROBLEM_TYPE, Location: location },
+      body: JSON.stringify(document),
+    };
   }
 }
 
-function keyWrite(deps: Deps, view: ChargeView, change: Change, response: StoredResponse | null): KeyWrite | null {
+function keyWrite(
+  deps: Deps,
+  view: ChargeView,
+  change: Change,
+  response: StoredResponse | null,
+): KeyWrite | null {
   const retryable = change.paymentEvent === "NOT_PERFORMED";
   if (response === null && !retryable) return null;
   return {

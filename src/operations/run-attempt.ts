@@ -28,7 +28,12 @@ interface Held {
  */
 export async function runAttempt(deps: Deps, claimed: ClaimedAttempt, claimedAtMs: number): Promise<void> {
   const held: Held = {
-    view: { attempt: claimed.attempt, payment: claimed.payment, now: claimed.claimedAt, policy: policyOf(deps) },
+    view: {
+      attempt: claimed.attempt,
+      payment: claimed.payment,
+      now: claimed.claimedAt,
+      policy: policyOf(deps),
+    },
     leasedAtMs: claimedAtMs,
   };
   // The database's time of the claim, carried forward by the monotonic clock: no worker's wall clock decides anything.
@@ -81,7 +86,10 @@ async function commit(
   const view = { ...held.view, now: now() };
   const applied = await recordOutcome(deps, view, change, { sentAt });
   if (applied === null) {
-    deps.log.warn({ attempt: view.attempt.id, fence: view.attempt.fence }, "attempt lost: its fence has moved on");
+    deps.log.warn(
+      { attempt: view.attempt.id, fence: view.attempt.fence },
+      "attempt lost: its fence has moved on",
+    );
     return null;
   }
   await deps.probe("after_record");
@@ -104,7 +112,10 @@ async function leaseCovers(deps: Deps, held: Held): Promise<boolean> {
     if (!(await renewLease(deps, held.view))) break;
     held.leasedAtMs = beforeMs;
   }
-  deps.log.warn({ attempt: held.view.attempt.id, fence: held.view.attempt.fence }, "no call: the lease is over");
+  deps.log.warn(
+    { attempt: held.view.attempt.id, fence: held.view.attempt.fence },
+    "no call: the lease is over",
+  );
   return false;
 }
 
@@ -135,7 +146,8 @@ function ask(deps: Deps, view: ChargeView, question: "find" | "get"): Promise<Lo
 
 function chargeIdOf(view: ChargeView): string {
   const id = view.attempt.providerPaymentId;
-  if (id === null) throw new Error(`attempt ${view.attempt.id} in ${view.attempt.state} has no provider object`);
+  if (id === null)
+    throw new Error(`attempt ${view.attempt.id} in ${view.attempt.state} has no provider object`);
   return id;
 }
 

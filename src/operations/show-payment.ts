@@ -15,7 +15,10 @@ export async function showPayment(
     const tenantId = await findTenantOfPayment(deps.db.sql, paymentId);
     const payment = tenantId === null ? null : await readPayment(deps.db.sql, tenantId, paymentId);
     if (tenantId === null || payment === null) return null;
-    const timeline = await readTimeline(deps.db.sql, tenantId, paymentId, { limit: MOST_ENTRIES, after: null });
+    const timeline = await readTimeline(deps.db.sql, tenantId, paymentId, {
+      limit: MOST_ENTRIES,
+      after: null,
+    });
     return { payment, timeline };
   });
 }

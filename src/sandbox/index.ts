@@ -1,9 +1,8 @@
 export { SandboxControl } from "./control-client.js";
 export { readFaultRule } from "./fault-input.js";
-export type { Fault, FaultMatch, FaultRule, FaultRuleInput } from "./fault-rules.js";
-export type { HeldRequest, HeldSelector } from "./held-requests.js";
+export type { Fault, FaultRuleInput } from "./fault-rules.js";
+export type { HeldSelector } from "./held-requests.js";
 export { ControlError } from "./json-shape.js";
-export type { Counts, PaymentIntentRecord } from "./objects.js";
+export type { PaymentIntentRecord } from "./objects.js";
 export type { LoggedRequest, RequestFilter } from "./request-log.js";
 export { type Sandbox, type SandboxOptions, startSandbox } from "./sandbox.js";
-export type { WebhookDelivery, WebhookEndpoint, WebhookEndpointInput } from "./webhooks.js";

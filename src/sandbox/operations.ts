@@ -61,7 +61,7 @@ function names(...groups: string[]): ReadonlySet<string> {
   return new Set(groups.flatMap((group) => group.split(" ")));
 }
 
-export const OPERATIONS: readonly Operation[] = [
+const OPERATIONS: readonly Operation[] = [
   {
     name: "payment_intents.create",
     method: "POST",

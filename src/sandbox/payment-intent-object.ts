@@ -1,7 +1,5 @@
 import type Stripe from "stripe";
-import { AUTHENTICATION_REQUIRED, type Decline } from "./payment-methods.js";
-
-export { AUTHENTICATION_REQUIRED };
+import type { Decline } from "./payment-methods.js";
 
 export interface NewPaymentIntent {
   readonly id: string;

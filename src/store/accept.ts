@@ -1,5 +1,5 @@
-import { requiredDate, type Row } from "./rows.js";
 import type { Queryable } from "./db.js";
+import { type Row, requiredDate } from "./rows.js";
 
 /** What one accept inserts: key, payment, first attempt, timeline row and event. Names are those of the columns. */
 export interface AcceptRow {

@@ -113,10 +113,14 @@ export async function withDatabase<T>(work: () => Promise<T>): Promise<T> {
 }
 
 function unavailable(cause: unknown): PawlError {
-  return new PawlError("service_unavailable", "The database cannot be reached; the same key is safe to send again.", {
-    retryAfterSeconds: RETRY_AFTER_SECONDS,
-    cause,
-  });
+  return new PawlError(
+    "service_unavailable",
+    "The database cannot be reached; the same key is safe to send again.",
+    {
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+      cause,
+    },
+  );
 }
 
 async function withDeadline<T>(work: Promise<T>): Promise<T> {
@@ -132,6 +136,9 @@ async function withDeadline<T>(work: Promise<T>): Promise<T> {
 }
 
 /** A transaction for what cannot be one statement. Retried as a whole with `withDatabase` around it. */
-export function withTransaction<T>(db: Database, work: (tx: postgres.TransactionSql) => Promise<T>): Promise<T> {
+export function withTransaction<T>(
+  db: Database,
+  work: (tx: postgres.TransactionSql) => Promise<T>,
+): Promise<T> {
   return withDatabase(() => db.sql.begin(work) as Promise<T>);
 }

@@ -1,5 +1,5 @@
 import type { Queryable } from "./db.js";
-import { dateOrNull, jsonOrNull, requiredDate, type Row, textOrNull } from "./rows.js";
+import { dateOrNull, jsonOrNull, type Row, requiredDate, textOrNull } from "./rows.js";
 
 export type KeyState = "in_progress" | "completed" | "failed_retryable";
 

@@ -1,6 +1,6 @@
 import type { Payment, PaymentStatus } from "../domain/payment.js";
 import type { Queryable } from "./db.js";
-import { PAYMENT_COLUMNS, paymentOf, requiredDate, type Row, textOrNull } from "./rows.js";
+import { PAYMENT_COLUMNS, paymentOf, type Row, requiredDate, textOrNull } from "./rows.js";
 
 export interface PaymentFilter {
   readonly status?: PaymentStatus | undefined;
@@ -16,12 +16,20 @@ function selectPayment(db: Queryable) {
     from payments p left join attempts a on a.tenant_id = p.tenant_id and a.payment_id = p.id`;
 }
 
-export async function readPayment(db: Queryable, tenantId: string, paymentId: string): Promise<Payment | null> {
+export async function readPayment(
+  db: Queryable,
+  tenantId: string,
+  paymentId: string,
+): Promise<Payment | null> {
   const [row] = await db<Row[]>`${selectPayment(db)} where p.tenant_id = ${tenantId} and p.id = ${paymentId}`;
   return row === undefined ? null : paymentOf(row);
 }
 
-export async function readOrderHolder(db: Queryable, tenantId: string, merchantOrderId: string): Promise<Payment | null> {
+export async function readOrderHolder(
+  db: Queryable,
+  tenantId: string,
+  merchantOrderId: string,
+): Promise<Payment | null> {
   const [row] = await db<Row[]>`${selectPayment(db)}
     where p.tenant_id = ${tenantId} and p.merchant_order_id = ${merchantOrderId} and p.holds_order_id`;
   return row === undefined ? null : paymentOf(row);

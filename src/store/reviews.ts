@@ -1,5 +1,5 @@
 import type { Queryable } from "./db.js";
-import { dateOrNull, requiredDate, type Row, textOrNull } from "./rows.js";
+import { dateOrNull, type Row, requiredDate, textOrNull } from "./rows.js";
 
 export interface Review {
   readonly tenantId: string;
@@ -13,7 +13,11 @@ export interface Review {
 }
 
 /** Open reviews, oldest first; across tenants where none is named: for the operator's command line. */
-export async function listOpenReviews(db: Queryable, tenantId: string | null, limit: number): Promise<Review[]> {
+export async function listOpenReviews(
+  db: Queryable,
+  tenantId: string | null,
+  limit: number,
+): Promise<Review[]> {
   const rows = await db<Row[]>`
     select * from reviews
      where closed_at is null ${tenantId === null ? db`` : db`and tenant_id = ${tenantId}`}

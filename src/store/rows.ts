@@ -1,5 +1,12 @@
 import type { Attempt, AttemptState } from "../domain/attempt.js";
-import type { CaptureMethod, Failure, NextAction, Payment, PaymentStatus, Resolution } from "../domain/payment.js";
+import type {
+  CaptureMethod,
+  Failure,
+  NextAction,
+  Payment,
+  PaymentStatus,
+  Resolution,
+} from "../domain/payment.js";
 
 /** A row as the raw client gives it: times and bigints as text, JSON as text. */
 export type Row = Readonly<Record<string, unknown>>;

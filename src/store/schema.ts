@@ -151,7 +151,9 @@ export const payments = pgTable(
   (t) => [
     primaryKey({ columns: [t.tenantId, t.id] }),
     uniqueIndex("payments_order_id_held").on(t.tenantId, t.merchantOrderId).where(sql`${t.holdsOrderId}`),
-    index("payments_by_order_id").on(t.tenantId, t.merchantOrderId, t.id).where(sql`${t.merchantOrderId} is not null`),
+    index("payments_by_order_id")
+      .on(t.tenantId, t.merchantOrderId, t.id)
+      .where(sql`${t.merchantOrderId} is not null`),
   ],
 );
 

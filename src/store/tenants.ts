@@ -31,7 +31,10 @@ export async function readTenant(db: Database, tenantId: string): Promise<Tenant
   return row ?? null;
 }
 
-export async function insertApiKey(db: Database, key: Omit<ApiKey, "createdAt" | "revokedAt">): Promise<void> {
+export async function insertApiKey(
+  db: Database,
+  key: Omit<ApiKey, "createdAt" | "revokedAt">,
+): Promise<void> {
   await db.read.insert(apiKeys).values(key);
 }
 
@@ -51,7 +54,10 @@ export async function listApiKeys(db: Database, tenantId: string | null): Promis
 
 /** When the key was revoked, also where it had been revoked before; null: there is no such key. */
 export async function revokeApiKey(db: Database, keyId: string, now: Date): Promise<Date | null> {
-  await db.read.update(apiKeys).set({ revokedAt: now }).where(and(eq(apiKeys.id, keyId), isNull(apiKeys.revokedAt)));
+  await db.read
+    .update(apiKeys)
+    .set({ revokedAt: now })
+    .where(and(eq(apiKeys.id, keyId), isNull(apiKeys.revokedAt)));
   const [row] = await db.read.select().from(apiKeys).where(eq(apiKeys.id, keyId));
   return row?.revokedAt ?? null;
 }
@@ -71,10 +77,16 @@ export async function rememberAccount(
   await db.read.insert(providerAccounts).values(account).onConflictDoNothing();
 }
 
-export async function recallAccount(db: Database, provider: string, credentialDigest: string): Promise<string | null> {
+export async function recallAccount(
+  db: Database,
+  provider: string,
+  credentialDigest: string,
+): Promise<string | null> {
   const [row] = await db.read
     .select()
     .from(providerAccounts)
-    .where(and(eq(providerAccounts.provider, provider), eq(providerAccounts.credentialDigest, credentialDigest)));
+    .where(
+      and(eq(providerAccounts.provider, provider), eq(providerAccounts.credentialDigest, credentialDigest)),
+    );
   return row?.accountId ?? null;
 }

@@ -5,6 +5,8 @@ import { describeWithFaults } from "../support/e2e-target.js";
 import { blindSends, expectSettled } from "../support/settle.js";
 import { type Api, startFaultySystem, type System } from "../support/system.js";
 
+const TEST_TIMEOUT_MS = 30_000;
+
 /** How a payment goes: what is asked for, what the provider does on the way, and what it must come to. */
 interface Course {
   readonly body: object;
@@ -71,6 +73,7 @@ describeWithFaults("a worker is killed between two steps of an attempt", () => {
     api = await system.api();
   });
   afterEach(async () => {
+    await system.crashWorkers();
     await system.control.clearFaults();
     await system.control.clearRequests();
   });
@@ -93,5 +96,5 @@ describeWithFaults("a worker is killed between two steps of an attempt", () => {
     expect((await api.client.payment(id)).status).toBe(course.status);
     expect((await heir.process.stop()).code).toBe(0);
     expect(blindSends(await system.control.listRequests())).toEqual([]);
-  });
+  }, TEST_TIMEOUT_MS);
 });

@@ -181,6 +181,19 @@ describe("an answer lost now, an effect that comes later", () => {
   });
 
   it.each(["in_network", "executing"] as const)(
+    "%s, hanging: the answer comes with the effect",
+    async (arrival) => {
+      const made = await created(sandbox);
+      await add({ type: "hang", effect: "later", arrival });
+      const waiting = confirm(made.id);
+      expect(await sandbox.control.waitForHeld()).toMatchObject([{ stage: arrival }]);
+      expect(await statusOf(made.id)).toBe("requires_confirmation");
+      await sandbox.control.release();
+      expect(bodyOf(await waiting).status).toBe("succeeded");
+    },
+  );
+
+  it.each(["in_network", "executing"] as const)(
     "%s: it comes by itself after the time given",
     async (arrival) => {
       const made = await created(sandbox);

@@ -8,7 +8,11 @@ export interface PaymentDocument {
   readonly currency: string;
   readonly amount_captured: number;
   readonly provider_payment_id: string | null;
-  readonly failure: { readonly code: string; readonly decline_code: string | null; readonly retry: string } | null;
+  readonly failure: {
+    readonly code: string;
+    readonly decline_code: string | null;
+    readonly retry: string;
+  } | null;
   readonly resolution: { readonly state: string; readonly reason: string } | null;
   readonly created_at: string;
   readonly updated_at: string;

@@ -26,7 +26,9 @@ export interface Target {
 }
 
 /** Stripe's own test mode takes the sandbox's place when its key is in the environment of the test run. */
-const STRIPE_KEY = /^[sr]k_test_/.test(process.env["STRIPE_SECRET_KEY"] ?? "") ? process.env["STRIPE_SECRET_KEY"] : undefined;
+const STRIPE_KEY = /^[sr]k_test_/.test(process.env["STRIPE_SECRET_KEY"] ?? "")
+  ? process.env["STRIPE_SECRET_KEY"]
+  : undefined;
 
 export const againstStripe = STRIPE_KEY !== undefined;
 
@@ -51,5 +53,8 @@ export async function startSandboxProcess(
 
 /** A suite that Stripe's own test mode cannot play: there it is left out by name. */
 export function describeWithFaults(name: string, body: () => void): void {
-  describe.skipIf(againstStripe)(againstStripe ? `${name} (needs injected faults: left out against Stripe's own test mode)` : name, body);
+  describe.skipIf(againstStripe)(
+    againstStripe ? `${name} (needs injected faults: left out against Stripe's own test mode)` : name,
+    body,
+  );
 }

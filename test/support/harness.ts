@@ -71,7 +71,11 @@ export async function startHarness(options: ProcessOptions = {}): Promise<Harnes
   };
   const pawl = await another(options);
   const tenant = await createTenant(pawl.deps, "test");
-  const key = await createApiKey(pawl.deps, { tenantId: tenant.id, scopes: null, livemode: pawl.deps.provider.livemode });
+  const key = await createApiKey(pawl.deps, {
+    tenantId: tenant.id,
+    scopes: null,
+    livemode: pawl.deps.provider.livemode,
+  });
   if (key === null) throw new Error("the tenant vanished");
   const caller = await authenticate(pawl.deps, key.secret);
   if (caller === null) throw new Error("the key is not accepted");
@@ -148,7 +152,11 @@ const SETTLE_MS = 15_000;
 const LOOK_AGAIN_MS = 15;
 
 /** Waits until `done` holds; throws with `what` when it does not within 15 s. */
-export async function until<T>(what: string, look: () => Promise<T>, done: (value: T) => boolean): Promise<T> {
+export async function until<T>(
+  what: string,
+  look: () => Promise<T>,
+  done: (value: T) => boolean,
+): Promise<T> {
   const deadline = Date.now() + SETTLE_MS;
   for (;;) {
     const value = await look();

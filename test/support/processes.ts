@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll } from "vitest";
 import { packageRoot } from "../../src/lib/package-root.js";
+import { findProgram } from "./needs-program.js";
 import { until } from "./until.js";
 
 /** The compiled program, as an installed package runs it. */
@@ -28,6 +29,10 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** How long a program may take to say where it listens, on a busy machine. */
 const START_MS = 30_000;
 
+/** Where Linux has it: a test run that is killed takes what it started with it. */
+const SETPRIV = process.platform === "linux" ? findProgram("setpriv") : undefined;
+const DIE_WITH_PARENT = SETPRIV === undefined ? [] : [SETPRIV, "--pdeathsig", "KILL", "--"];
+
 const alive = new Set<RealProcess>();
 
 /** A process of the operating system's, its output kept whole. Killed after the test file at the latest. */
@@ -39,7 +44,7 @@ export class RealProcess {
   #exit: Exit | null = null;
 
   constructor(args: readonly string[], options: ProcessOptions = {}) {
-    const [file = "", ...before] = options.program ?? [process.execPath, MAIN];
+    const [file = "", ...before] = [...DIE_WITH_PARENT, ...(options.program ?? [process.execPath, MAIN])];
     this.#child = spawn(file, [...before, ...args], {
       // Outside the checkout, so that nothing is found there by accident.
       cwd: options.cwd ?? tmpdir(),
@@ -113,7 +118,9 @@ export class RealProcess {
     try {
       return JSON.parse(line ?? "") as T;
     } catch {
-      throw new Error(`no JSON on stdout; exit ${JSON.stringify(this.#exit)}: ${this.#stdout}${this.#stderr}`);
+      throw new Error(
+        `no JSON on stdout; exit ${JSON.stringify(this.#exit)}: ${this.#stdout}${this.#stderr}`,
+      );
     }
   }
 
@@ -124,21 +131,28 @@ export class RealProcess {
       () => this.#stderr.slice(from).includes(text) || this.#exit !== null,
       (said) => said,
     );
-    if (!this.#stderr.slice(from).includes(text)) throw new Error(`it ended before it said "${text}": ${this.#stderr}`);
+    if (!this.#stderr.slice(from).includes(text))
+      throw new Error(`it ended before it said "${text}": ${this.#stderr}`);
   }
 
   /** Resolves when the kernel has stopped it (SIGSTOP). */
   async stopped(): Promise<void> {
     await until(
       "a stopped process",
-      () => (this.#exit === null ? execFileSync("ps", ["-o", "state=", "-p", String(this.pid)], { encoding: "utf8" }) : "gone"),
+      () =>
+        this.#exit === null
+          ? execFileSync("ps", ["-o", "state=", "-p", String(this.pid)], { encoding: "utf8" })
+          : "gone",
       (state) => state.startsWith("T"),
     );
   }
 }
 
 /** Runs a command to its end. */
-export async function run(args: readonly string[], options: ProcessOptions = {}): Promise<RealProcess & { exit: Exit }> {
+export async function run(
+  args: readonly string[],
+  options: ProcessOptions = {},
+): Promise<RealProcess & { exit: Exit }> {
   const command = new RealProcess(args, options);
   await command.exited;
   return command as RealProcess & { exit: Exit };

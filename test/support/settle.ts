@@ -12,7 +12,11 @@ const REFUSALS = [401, 403, 429];
  * The checks that must hold after every case: each payment has ended, ours is in the state of the provider's object,
  * at most one object was ever charged for it, and what is charged is what was asked for.
  */
-export async function expectSettled(client: ApiClient, control: SandboxControl, ids: readonly string[]): Promise<void> {
+export async function expectSettled(
+  client: ApiClient,
+  control: SandboxControl,
+  ids: readonly string[],
+): Promise<void> {
   for (const id of ids) {
     const payment = await untilEnded(client, id, control);
     const attempts = new Set((await client.timeline(id)).flatMap((entry) => entry.attempt_id ?? []));
@@ -27,7 +31,9 @@ export async function expectSettled(client: ApiClient, control: SandboxControl, 
     expect(object?.successful_charges).toBe(1);
     expect(object?.payment_intent.id).toBe(payment.provider_payment_id);
     expect(object?.payment_intent.amount).toBe(payment.amount);
-    expect(object?.payment_intent.status).toBe(payment.status === "succeeded" ? "succeeded" : "requires_capture");
+    expect(object?.payment_intent.status).toBe(
+      payment.status === "succeeded" ? "succeeded" : "requires_capture",
+    );
     // Whatever else a lost create left cannot be paid by anybody without being noticed.
     const others = objects.filter((other) => other !== object);
     for (const other of others) expect(other.successful_charges).toBe(0);

@@ -30,6 +30,8 @@ export interface SystemOptions {
 
 /** One database and one provider, and the processes that a test starts on them. */
 export class System {
+  readonly #workers: RealProcess[] = [];
+
   private constructor(
     readonly databaseUrl: string,
     readonly adminUrl: string | null,
@@ -47,7 +49,15 @@ export class System {
     const env = { PORT: "0", ADMIN_PORT: "0", ...provider.env, DATABASE_URL: databaseUrl, ...options.env };
     const { id } = await runJson<{ id: string }>(["tenants", "create", "--name", "acme"], { env });
     const { secret } = await runJson<{ secret: string }>(["keys", "create", "--tenant", id], { env });
-    return new System(databaseUrl, fresh?.adminUrl ?? null, provider, env, id, secret, () => fresh?.drop() ?? Promise.resolve());
+    return new System(
+      databaseUrl,
+      fresh?.adminUrl ?? null,
+      provider,
+      env,
+      id,
+      secret,
+      () => fresh?.drop() ?? Promise.resolve(),
+    );
   }
 
   /** Throws in a run against Stripe's own test mode. */
@@ -67,8 +77,14 @@ export class System {
   /** `pawl worker`, when it works. */
   async worker(env: Environment = {}): Promise<Worker> {
     const process = new RealProcess(["worker", "--json"], { env: { ...this.env, ...env } });
+    this.#workers.push(process);
     const { admin_url: adminUrl } = await process.firstLine<Addresses>();
     return { process, adminUrl };
+  }
+
+  /** Ends whatever worker a test has left, so that none takes part in the next one. */
+  async crashWorkers(): Promise<void> {
+    await Promise.all(this.#workers.splice(0).map((worker) => worker.crash()));
   }
 
   /** Any other command of the command line, with this system's settings. */
@@ -91,7 +107,11 @@ export async function startFaultySystem(options: SystemOptions = {}): Promise<Sy
 }
 
 /** Waits until the payment's status is one of these. */
-export function untilStatus(client: ApiClient, id: string, statuses: readonly string[]): Promise<PaymentDocument> {
+export function untilStatus(
+  client: ApiClient,
+  id: string,
+  statuses: readonly string[],
+): Promise<PaymentDocument> {
   return until(
     `${id} in ${statuses.join("|")}`,
     () => client.payment(id),
@@ -100,7 +120,11 @@ export function untilStatus(client: ApiClient, id: string, statuses: readonly st
 }
 
 /** The worker process has nothing of this payment left to do: neither the payment nor its provider object moves on. */
-export async function untilEnded(client: ApiClient, id: string, control: SandboxControl): Promise<PaymentDocument> {
+export async function untilEnded(
+  client: ApiClient,
+  id: string,
+  control: SandboxControl,
+): Promise<PaymentDocument> {
   const payment = await untilStatus(client, id, ["succeeded", "authorized", "failed", "canceled"]);
   // A declined payment's object is closed after the payment has failed.
   if (payment.status === "failed" && payment.provider_payment_id !== null) {

@@ -13,7 +13,9 @@ export async function until<T>(
     const seen = await look();
     if (done(seen)) return seen;
     if (performance.now() > deadline) {
-      throw new Error(`${what}: not within ${patienceMs} ms; last seen: ${JSON.stringify(seen) ?? "nothing"}`);
+      throw new Error(
+        `${what}: not within ${patienceMs} ms; last seen: ${JSON.stringify(seen) ?? "nothing"}`,
+      );
     }
     await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
   }

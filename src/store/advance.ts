@@ -1,0 +1,174 @@
+import type { Queryable } from "./db.js";
+import { type Row, requiredDate } from "./rows.js";
+
+/** One commit of an attempt's progress. Names are those of the columns; `from_*` are what the writer read. */
+export interface AdvanceRow {
+  readonly tenant_id: string;
+  readonly attempt_id: string;
+  readonly payment_id: string;
+  readonly fence: number;
+  readonly from_state: string;
+  readonly to_state: string;
+  readonly from_version: number;
+  readonly provider_payment_id: string | null;
+  readonly unresolved: boolean;
+  readonly key_spent: boolean;
+  readonly fence_round: number;
+  readonly waits: number;
+  readonly wait_reason: string | null;
+  readonly unknown_since: string | null;
+  /** Which call is about to be sent, whose first time is then kept. */
+  readonly sending: "create" | "confirm" | "fence" | null;
+  /** Renews the lease (the work goes on), or null: the lease is given back. */
+  readonly lease_ms: number | null;
+  /** With no lease: due again in so long, or null: nothing is left to do. */
+  readonly due_in_ms: number | null;
+  readonly payment: PaymentWrite | null;
+  readonly key: KeyWrite | null;
+  readonly timeline: readonly TimelineRow[];
+  readonly event: { readonly id: string; readonly type: string; readonly data: string } | null;
+  readonly review: { readonly id: string; readonly reason: string } | null;
+  /** A fact ends any open review. */
+  readonly close_review: boolean;
+}
+
+export interface PaymentWrite {
+  readonly from_status: string;
+  readonly to_status: string;
+  readonly next_action: object | null;
+  readonly failure: object | null;
+  readonly amount_capturable: number;
+  readonly amount_captured: number;
+  readonly holds_order_id: boolean;
+  readonly updated_at: string;
+}
+
+export interface KeyWrite {
+  readonly operation: string;
+  readonly key: string;
+  readonly run: number;
+  readonly state: "completed" | "failed_retryable";
+  readonly status: number | null;
+  readonly headers: object | null;
+  readonly body: string | null;
+  readonly retention_ms: number;
+}
+
+export interface TimelineRow {
+  readonly id: string;
+  readonly kind: string;
+  readonly from_status: string | null;
+  readonly to_status: string | null;
+  readonly reason: string;
+  readonly call: string | null;
+  readonly provider_key: string | null;
+  readonly outcome: string | null;
+  readonly provider_request_id: string | null;
+  readonly sent_at: string | null;
+}
+
+export interface Advanced {
+  readonly dueAt: Date | null;
+  /** Set where this write finished the key. */
+  readonly keyExpiresAt: Date | null;
+}
+
+/**
+ * Writes the progress of many attempts in one statement and one commit: the attempt, and with it the payment's
+ * status, timeline, outbox, review and the stored response. All or nothing for each row: a row whose fence, state or
+ * payment version is not what the writer read changes nothing and yields null; that worker has lost the attempt and
+ * must make no further call for it. The only function that writes a payment's status.
+ */
+export async function advanceAttempts(
+  db: Queryable,
+  rows: readonly AdvanceRow[],
+): Promise<(Advanced | null)[]> {
+  const advanced = await db<Row[]>`
+    with input as materialized (
+      select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as x(
+        tenant_id text, attempt_id text, payment_id text, fence bigint, from_state attempt_state,
+        to_state attempt_state, from_version int, provider_payment_id text, unresolved boolean, key_spent boolean,
+        fence_round int, waits int, wait_reason text, unknown_since timestamptz, sending text, lease_ms float8,
+        due_in_ms float8, payment json, key json, timeline json, event json, review json, close_review boolean)
+    ), owned as materialized (
+      select i.* from input i
+        join attempts a on a.tenant_id = i.tenant_id and a.id = i.attempt_id
+                       and a.fence = i.fence and a.state = i.from_state
+        join payments p on p.tenant_id = i.tenant_id and p.id = i.payment_id and p.version = i.from_version
+       order by i.tenant_id, i.attempt_id
+         for update of a, p
+    ), moved as (
+      update attempts a
+         set state = i.to_state,
+             provider_payment_id = coalesce(a.provider_payment_id, i.provider_payment_id),
+             unresolved = i.unresolved, key_spent = i.key_spent, fence_round = i.fence_round, waits = i.waits,
+             wait_reason = i.wait_reason, unknown_since = i.unknown_since,
+             create_first_sent_at = coalesce(a.create_first_sent_at, case when i.sending = 'create' then now() end),
+             confirm_first_sent_at = coalesce(a.confirm_first_sent_at, case when i.sending = 'confirm' then now() end),
+             fence_first_sent_at = coalesce(a.fence_first_sent_at, case when i.sending = 'fence' then now() end),
+             lease_owner = case when i.lease_ms is null then null else a.lease_owner end,
+             lease_expires_at = now() + i.lease_ms * interval '1 millisecond',
+             due_at = now() + coalesce(i.lease_ms, i.due_in_ms) * interval '1 millisecond'
+        from owned i
+       where a.tenant_id = i.tenant_id and a.id = i.attempt_id and a.fence = i.fence
+      returning a.tenant_id, a.id, a.due_at
+    ), paid as (
+      update payments p
+         set status = w.to_status, version = p.version + 1, next_action = w.next_action,
+             failure = w.failure, amount_capturable = w.amount_capturable,
+             amount_captured = w.amount_captured, holds_order_id = w.holds_order_id, updated_at = w.updated_at
+        from owned i, json_to_record(i.payment) as w(from_status payment_status, to_status payment_status,
+             next_action json, failure json, amount_capturable bigint, amount_captured bigint,
+             holds_order_id boolean, updated_at timestamptz)
+       where p.tenant_id = i.tenant_id and p.id = i.payment_id and p.version = i.from_version
+         and p.status = w.from_status
+    ), ${consequences(db)}
+    select m.id, m.due_at, f.expires_at
+      from moved m join owned i on i.tenant_id = m.tenant_id and i.attempt_id = m.id
+      left join finished f on f.tenant_id = i.tenant_id and f.resource_id = i.payment_id`;
+  const byId = new Map(advanced.map((row) => [row["id"], row]));
+  return rows.map((row) => {
+    const written = byId.get(row.attempt_id);
+    if (written === undefined) return null;
+    return {
+      dueAt: written["due_at"] === null ? null : requiredDate(written["due_at"]),
+      keyExpiresAt: written["expires_at"] === null ? null : requiredDate(written["expires_at"]),
+    };
+  });
+}
+
+/** What a commit writes beside attempt and payment, for the rows of `owned`. */
+function consequences(db: Queryable) {
+  return db`finished as (
+      update idempotency_keys k
+         set state = w.state, response_status = w.status, response_headers = w.headers, response_body = w.body,
+             completed_at = now(), expires_at = now() + w.retention_ms * interval '1 millisecond'
+        from owned i, json_to_record(i.key) as w(operation text, key text, run int, state idempotency_key_state,
+             status int, headers json, body text, retention_ms float8)
+       where k.tenant_id = i.tenant_id and k.operation = w.operation and k.key = w.key
+         and k.run = w.run and k.state = 'in_progress'
+      returning k.tenant_id, k.resource_id, k.expires_at
+    ), told as (
+      insert into timeline (tenant_id, payment_id, id, kind, from_status, to_status, reason, attempt_id, call,
+        provider_key, fence, outcome, provider_request_id, sent_at)
+      select i.tenant_id, i.payment_id, t.id, t.kind, t.from_status, t.to_status, t.reason, i.attempt_id, t.call,
+        t.provider_key, i.fence, t.outcome, t.provider_request_id, t.sent_at
+        from owned i, json_to_recordset(i.timeline) as t(id text, kind text, from_status text, to_status text,
+             reason text, call text, provider_key text, outcome text, provider_request_id text, sent_at timestamptz)
+    ), announced as (
+      insert into outbox (tenant_id, id, type, payment_id, data)
+      select i.tenant_id, e.id, e.type, i.payment_id, e.data::json
+        from owned i, json_to_record(i.event) as e(id text, type text, data text)
+       where e.id is not null
+    ), closed as (
+      update reviews r set closed_at = now(), closed_by = 'fact'
+        from owned i
+       where i.close_review and r.tenant_id = i.tenant_id and r.payment_id = i.payment_id and r.closed_at is null
+    ), opened as (
+      insert into reviews (tenant_id, id, payment_id, attempt_id, reason)
+      select i.tenant_id, r.id, i.payment_id, i.attempt_id, r.reason
+        from owned i, json_to_record(i.review) as r(id text, reason text)
+       where r.id is not null
+      on conflict (tenant_id, payment_id) where closed_at is null do nothing
+    )`;
+}
