@@ -153,8 +153,8 @@ CREATE TABLE "timeline" (
 ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_tenant_id_tenants_id_fk" FOREIGN KEY ("tenant_id") REFERENCES "public"."tenants"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "attempts" ADD CONSTRAINT "attempts_tenant_id_payment_id_payments_tenant_id_id_fk" FOREIGN KEY ("tenant_id","payment_id") REFERENCES "public"."payments"("tenant_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "attempts_due" ON "attempts" USING btree ("due_at") WHERE "attempts"."due_at" is not null;--> statement-breakpoint
-CREATE INDEX "attempts_by_payment" ON "attempts" USING btree ("tenant_id","payment_id");--> statement-breakpoint
+CREATE INDEX "attempts_by_payment" ON "attempts" USING btree ("payment_id","tenant_id");--> statement-breakpoint
 CREATE INDEX "idempotency_keys_expiry" ON "idempotency_keys" USING btree ("expires_at") WHERE "idempotency_keys"."expires_at" is not null;--> statement-breakpoint
 CREATE UNIQUE INDEX "payments_order_id_held" ON "payments" USING btree ("tenant_id","merchant_order_id") WHERE "payments"."holds_order_id";--> statement-breakpoint
-CREATE INDEX "payments_by_order_id" ON "payments" USING btree ("tenant_id","merchant_order_id","id") WHERE "payments"."merchant_order_id" is not null;--> statement-breakpoint
+CREATE INDEX "payments_by_order_id" ON "payments" USING btree ("merchant_order_id","tenant_id","id") WHERE "payments"."merchant_order_id" is not null;--> statement-breakpoint
 CREATE UNIQUE INDEX "reviews_open" ON "reviews" USING btree ("tenant_id","payment_id") WHERE "reviews"."closed_at" is null;

@@ -63,7 +63,7 @@ export async function wire(
   log: Logger,
   replaced: { readonly probe?: Probe } = {},
 ): Promise<Pawl> {
-  const db = openDatabase({
+  const db = await openDatabase({
     url: targets.databaseUrl,
     poolMax: config.databasePoolMax,
     prepare: config.databasePrepare,
@@ -226,8 +226,8 @@ export interface Store extends Pick<Deps, "db" | "clock" | "log" | "settings"> {
   close(): Promise<void>;
 }
 
-export function openStore(config: Config, databaseUrl: string, log: Logger): Store {
-  const db = openDatabase({ url: databaseUrl, poolMax: 2, prepare: config.databasePrepare });
+export async function openStore(config: Config, databaseUrl: string, log: Logger): Promise<Store> {
+  const db = await openDatabase({ url: databaseUrl, poolMax: 2, prepare: config.databasePrepare });
   return { db, clock: systemClock, log, settings: config.settings, close: () => db.close() };
 }
 

@@ -53,7 +53,7 @@ export function loggerOf(config: Config): Logger {
 /** For commands that read or write the database and end. */
 export async function withStore<T>(work: (store: Store, config: Config) => Promise<T>): Promise<T> {
   const config = readConfig();
-  const store = openStore(config, await findDatabase(config), createLogger({ level: "error" }));
+  const store = await openStore(config, await findDatabase(config), createLogger({ level: "error" }));
   try {
     return await work(store, config);
   } finally {

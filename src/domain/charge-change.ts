@@ -106,10 +106,15 @@ export function keyLifetimeIsOver(view: ChargeView, firstSentAt: Date | null): b
   return view.now.getTime() - since.getTime() >= view.policy.keyLifetimeMs;
 }
 
+/** A wait ends with the budget, so a row that was worked on all the time is looked at this soon after it. */
+const ROW_TRUSTED_MS = 60_000;
+
 /**
- * The row alone proves that nothing was executed: the budget is over and every send was refused before execution.
- * Not so for a row that is older than any key it may have used: it may come from a restored backup.
+ * The row alone proves that nothing was executed: the budget has just ended and every send was refused before
+ * execution. An older row may come from a restored backup, and then says nothing of what was sent since.
  */
 export function provenByRow(view: ChargeView): boolean {
-  return view.attempt.state === "started" && budgetIsOver(view) && !keyLifetimeIsOver(view, null);
+  if (view.attempt.state !== "started" || !budgetIsOver(view) || keyLifetimeIsOver(view, null)) return false;
+  const ageMs = view.now.getTime() - view.attempt.createdAt.getTime();
+  return ageMs < view.policy.retryBudgetMs + ROW_TRUSTED_MS;
 }

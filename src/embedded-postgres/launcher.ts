@@ -1,6 +1,5 @@
 import { type ChildProcess, execFileSync, type StdioOptions, spawn } from "node:child_process";
 import { lchownSync, readdirSync, statSync } from "node:fs";
-import { userInfo } from "node:os";
 import { join } from "node:path";
 import type { Binaries } from "./binaries.js";
 import { EmbeddedPostgresError, WAY_OUT } from "./errors.js";
@@ -16,11 +15,14 @@ export interface ServerUser {
   readonly gid: number;
 }
 
-/** How the programs are started here, with an environment of their own. The parent is a thread to the kernel: start servers from one that lives on. */
+/**
+ * How the programs are started here, with an environment of their own. To the kernel the parent is a thread, not a
+ * process: a server that a worker thread starts ends with that thread.
+ */
 export interface Launcher {
   /** The user that the data must belong to; null where that is simply the user of this process. */
   readonly user: ServerUser | null;
-  start(program: string, args: readonly string[], stdio: StdioOptions): ChildProcess;
+  readonly start: (program: string, args: readonly string[], stdio: StdioOptions) => ChildProcess;
 }
 
 type Environment = Readonly<Record<string, string>>;
@@ -33,7 +35,7 @@ interface Way {
 
 /** Chooses by trying: permissions, ACLs, container policies and old tools are all seen in the one thing that counts. */
 export async function chooseLauncher(binaries: Binaries, data: string, env: Environment): Promise<Launcher> {
-  const user = serverUser(data);
+  const user = settleServerUser(data);
   const refusals: string[] = [];
   for (const way of user === null ? ordinaryWays() : rootWays(user)) {
     const launcher = launcherOf(way, user, env);
@@ -41,7 +43,7 @@ export async function chooseLauncher(binaries: Binaries, data: string, env: Envi
     if (refusal === null) return launcher;
     refusals.push(refusal);
   }
-  const who = user === null ? userInfo().username : `user ${user.uid} (root may not run it)`;
+  const who = `user ${user?.uid ?? process.getuid?.() ?? "of this process"}`;
   const last = refusals.findLast((line) => line !== "") ?? "the data folder is out of its reach";
   throw new EmbeddedPostgresError(
     "not_runnable",
@@ -98,7 +100,7 @@ async function tryLauncher(launcher: Launcher, binaries: Binaries, data: string)
 }
 
 /** The owner of the data runs the server. Root may not: data of root's (new, or copied by root) is given away first. */
-function serverUser(data: string): ServerUser | null {
+function settleServerUser(data: string): ServerUser | null {
   if (process.getuid?.() !== 0) return null;
   const { uid, gid } = statSync(data);
   if (uid !== 0) return { uid, gid };
@@ -154,6 +156,6 @@ export function run(child: ChildProcess, input = ""): Promise<Run> {
   });
 }
 
-export function lastLine(text: string): string {
+function lastLine(text: string): string {
   return text.trimEnd().split("\n").at(-1)?.trim() ?? "";
 }

@@ -1,9 +1,9 @@
 import type { ChildProcess } from "node:child_process";
-import { closeSync, existsSync, openSync, readFileSync, renameSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, renameSync, statSync } from "node:fs";
 import type { Binaries } from "./binaries.js";
 import { reasonIn } from "./errors.js";
 import type { Launcher } from "./launcher.js";
-import { ADDRESS, type Layout, readLockFile } from "./layout.js";
+import { ADDRESS, type Layout, readIfThere, readLockFile } from "./layout.js";
 import { supervisorMark, waitUntil } from "./processes.js";
 
 /** Crash recovery replays at most about max_wal_size, which slow disks take minutes for. */
@@ -106,9 +106,9 @@ function watch(child: ChildProcess, port: number, lastWordsOf: () => string): Se
   };
 }
 
-/** The server's own reason, from what it has written since it was started. */
+/** The server's own reason, from what it has written since it was started; a folder that was deleted says nothing. */
 function lastWords(layout: Layout, from: number): string {
-  return reasonIn(readFileSync(layout.log).subarray(from).toString("utf8"));
+  return reasonIn((readIfThere(layout.log) ?? "").slice(from));
 }
 
 /** One log for a run of Pawl and one for the run before: bounded without anything that rotates. */

@@ -8,6 +8,11 @@ const FIRST_DELAY_MS = 100;
 /** A server that lived this long has earned a fresh count. */
 const STEADY_MS = 60_000;
 
+/** A file that cannot be opened, for one: the disk may be full, or somebody has deleted the folder. */
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** Restarts the server, on its port, whenever it ends unasked. Returns how to end both, which may be called again. */
 export function supervise(
   first: Server,
@@ -30,7 +35,7 @@ export function supervise(
     for (let tries = triesUsed + 1; tries <= MAX_RESTARTS; tries += 1) {
       await clock.sleep(FIRST_DELAY_MS * 2 ** (tries - 1), stopping.signal);
       if (stopping.signal.aborted) return null;
-      const started = await restart();
+      const started = await restart().catch(reasonOf);
       if (typeof started !== "string") {
         if (await isStopped(started)) return null;
         log.warn({ pid: started.pid, tries }, "embedded PostgreSQL restarted");

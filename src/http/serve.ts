@@ -29,6 +29,7 @@ export async function serve(
   address: { readonly host: string; readonly port: number },
 ): Promise<Server> {
   const running = new Set<ServerResponse>();
+  const sockets = new Set<Socket>();
   let closing = false;
   const answer = getRequestListener((request, env) => app.fetch(request, env as never), {
     // HTTP/1.0 clients may leave Host out.
@@ -51,6 +52,10 @@ export async function serve(
       void answer(incoming, outgoing);
     },
   );
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     const pending = [...running].filter((outgoing) => outgoing.socket === socket);
     refuse(error, socket, pending);
@@ -72,6 +77,8 @@ export async function serve(
           clearTimeout(force);
           resolve();
         });
+        // Node ends connections that are idle between requests, but not those on which none has ever begun.
+        for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
         // A kept-alive connection would outlive its answer; this tells the client not to use it again.
         for (const outgoing of running) if (!outgoing.headersSent) outgoing.setHeader("Connection", "close");
       }),

@@ -27,22 +27,45 @@ const CLOSE_TIMEOUT_SECONDS = 5;
 /** Connections are remade now and then, so that a failover behind one name is noticed; idle ones stay. */
 const CONNECTION_LIFETIME_SECONDS = 30 * 60;
 
-export function openDatabase(options: DatabaseOptions): Database {
-  const sql = postgres(options.url, {
+/**
+ * Every statement here finds its rows by key. A plan that was made while the tables were small would scan them whole,
+ * and a prepared statement keeps it until the next ANALYZE: so the ways of scanning whole tables are off from the start.
+ */
+const PLANNER = { enable_seqscan: "off", enable_hashjoin: "off", enable_mergejoin: "off", jit: "off" };
+/** A pooler's answer to start-up parameters that it does not pass on. */
+const UNSUPPORTED_PARAMETER = "08P01";
+
+/** Connects once, so that a database that cannot be had is an error here. */
+export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+  const sql = connect(options, PLANNER);
+  try {
+    await sql`select 1`;
+    return databaseOf(sql);
+  } catch (error) {
+    await sql.end({ timeout: 0 });
+    if (errorCode(error) !== UNSUPPORTED_PARAMETER) throw error;
+    return databaseOf(connect(options, {}));
+  }
+}
+
+function connect(options: DatabaseOptions, planner: Partial<typeof PLANNER>): Sql {
+  return postgres(options.url, {
     max: options.poolMax,
     prepare: options.prepare,
     connect_timeout: CONNECT_TIMEOUT_SECONDS,
     max_lifetime: CONNECTION_LIFETIME_SECONDS,
-    connection: { application_name: "pawl", TimeZone: "UTC" },
+    // The client would ask each new connection for its array types, and a session that ends during that question is an
+    // error that nobody can catch: the process dies. So no statement passes or returns an array.
+    fetch_types: false,
+    connection: { application_name: "pawl", TimeZone: "UTC", ...planner },
     onnotice: () => undefined,
     // A delay of its own before reconnecting would keep requests waiting after the database is back.
     backoff: () => RECONNECT_SECONDS,
   });
-  return {
-    sql,
-    read: drizzle(sql),
-    close: () => sql.end({ timeout: CLOSE_TIMEOUT_SECONDS }),
-  };
+}
+
+function databaseOf(sql: Sql): Database {
+  return { sql, read: drizzle(sql), close: () => sql.end({ timeout: CLOSE_TIMEOUT_SECONDS }) };
 }
 
 const RECONNECT_SECONDS = 0.2;

@@ -42,7 +42,7 @@ export async function readPaymentOfAttempts(
   attemptIds: readonly string[],
 ): Promise<Payment | null> {
   const [row] = await db<Row[]>`${selectPayment(db)}
-    where a.tenant_id = ${tenantId} and a.id = any(${attemptIds as string[]}::text[]) order by a.run desc limit 1`;
+    where a.tenant_id = ${tenantId} and a.id = any(string_to_array(${attemptIds.join(",")}, ',')) order by a.run desc limit 1`;
   return row === undefined ? null : paymentOf(row);
 }
 
@@ -71,8 +71,8 @@ export async function readSettled(
 ): Promise<string[]> {
   const rows = await db<Row[]>`
     select p.id from payments p
-      join (select unnest(${payments.map((p) => p.tenantId)}::text[]) as tenant_id,
-                   unnest(${payments.map((p) => p.paymentId)}::text[]) as id) w using (tenant_id, id)
+      join (select unnest(string_to_array(${payments.map((p) => p.tenantId).join(",")}, ',')) as tenant_id,
+                   unnest(string_to_array(${payments.map((p) => p.paymentId).join(",")}, ',')) as id) w using (tenant_id, id)
      where p.status <> 'processing'`;
   return rows.map((row) => row["id"] as string);
 }

@@ -69,7 +69,7 @@ describeWithFaults("a worker is killed between two steps of an attempt", () => {
   let api: Api;
 
   beforeAll(async () => {
-    system = await startFaultySystem();
+    system = await startFaultySystem({ env: { PROVIDER_TIMEOUT_MS: "500", ATTEMPT_LEASE_MS: "1000" } });
     api = await system.api();
   });
   afterEach(async () => {

@@ -64,10 +64,8 @@ export async function makeCheckout(root: string): Promise<Checkout> {
 
 function compileInto(root: string): void {
   writeFileSync(join(root, "package.json"), '{ "type": "module" }');
-  const here = dirname(fileURLToPath(import.meta.url));
-  compileFile(join(here, "host.ts"), join(root, "host.js"), (code) =>
-    code.replaceAll("../../src/", "./src/"),
-  );
+  const host = fileURLToPath(new URL("./host.ts", import.meta.url));
+  compileFile(host, join(root, "host.js"), (code) => code.replaceAll("../../src/", "./src/"));
   for (const source of SOURCES) {
     mkdirSync(join(root, source), { recursive: true });
     for (const name of readdirSync(join(packageRoot(), source)).filter((entry) => entry.endsWith(".ts"))) {

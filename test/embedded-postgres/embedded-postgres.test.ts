@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { findBinaries, linkLibraries } from "../../src/embedded-postgres/binaries.js";
 import { findEmbeddedPostgres } from "../../src/embedded-postgres/find-embedded-postgres.js";
@@ -186,6 +187,17 @@ describe("a running server", () => {
     const row = await vi.waitFor(() => firstRow(server.url, readBack), { timeout: 15_000 });
     expect(row).toEqual(KEPT_ROW);
     expect(serverPid()).not.toBe(pid);
+  });
+
+  it("whose folder was deleted does not take the application with it", async () => {
+    const deleted = join(folder(), "..", "deleted", "postgres");
+    const server = await start({ folder: deleted });
+    const { pid } = readLockFile(layoutOf(deleted))!;
+    rmSync(deleted, { recursive: true });
+    process.kill(pid, "SIGKILL");
+    await vi.waitFor(async () => expect(await describeProcess(pid)).toBeNull());
+    await server.stop();
+    expect(existsSync(deleted)).toBe(false);
   });
 
   it("stays stopped after a stop, and can be stopped twice", async () => {

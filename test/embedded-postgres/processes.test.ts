@@ -19,6 +19,8 @@ function run(): Host {
 
 async function stop(host: Host): Promise<void> {
   host.process.kill("SIGTERM");
+  // One that a test stopped must go on, to see that it is to end.
+  host.process.kill("SIGCONT");
   await host.exited;
 }
 
@@ -77,6 +79,23 @@ describe("a kill -9 of the process that has the database", () => {
     const second = await running(run());
     expect(await firstRow(second.url, readBack)).toEqual(KEPT_ROW);
   });
+
+  it.runIf(process.platform === "linux")(
+    "of the server works around a dead process that nobody collects",
+    async () => {
+      const host = run();
+      const first = await running(host);
+      // A stopped parent leaves its dead child in the process table, as a container without an init does for ever.
+      host.process.kill("SIGSTOP");
+      process.kill(first.pid, "SIGKILL");
+      await vi.waitFor(async () => expect((await describeProcess(first.pid))?.isZombie).toBe(true));
+      const { url } = await running(run());
+      expect((await describeProcess(first.pid))?.isZombie).toBe(true);
+      expect(await firstRow(url, "select 1 as one")).toEqual({ one: 1 });
+      host.process.kill("SIGKILL");
+      await host.exited;
+    },
+  );
 
   it("in the middle of the first set-up leaves nothing that the next start stumbles over", async () => {
     const parent = dirname(checkout.folder);

@@ -69,7 +69,13 @@ describe("the watch over the server", () => {
       },
     });
     const { clock, waitsMs } = stageClock();
-    supervise(first, async () => "no space", log, clock);
+    let tries = 0;
+    const restart = async () => {
+      tries += 1;
+      if (tries === 1) throw new Error("no space");
+      return "no space";
+    };
+    supervise(first, restart, log, clock);
     first.end("killed");
     await gaveUp.promise;
     expect(waitsMs).toEqual([100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800]);

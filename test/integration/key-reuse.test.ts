@@ -60,7 +60,7 @@ test("a key whose payment is still running is not good for another request", asy
 });
 
 test("a key whose payment failed without effect runs again for the same request only", async () => {
-  const harness = await stage.start({ env: { ...HASTY, ATTEMPT_RETRY_BUDGET_MS: "700" } });
+  const harness = await stage.start({ env: { ...HASTY, ATTEMPT_RETRY_BUDGET_MS: "1000" } });
   const key = newKey();
   await harness.sandbox.control.closeListener();
   await expect(pay(harness, { key })).rejects.toMatchObject({ code: "provider_unavailable" });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { KeyedAnswer } from "../../src/operations/create-payment.js";
 import type { Deps } from "../../src/operations/deps.js";
 import { documentOf, type Harness, newKey, pay } from "../support/harness.js";
-import { onlyObject, useStage, wireOf } from "../support/stage.js";
+import { onlyObject, PATIENT, useStage, wireOf } from "../support/stage.js";
 
 const stage = useStage();
 
@@ -39,7 +39,7 @@ function bodiesOf(answers: readonly KeyedAnswer[]): ReadonlySet<string> {
 describe.each([2, 50])("%i identical requests over two processes", (count) => {
   test("that are ready to wait all get the one answer of the one charge", async () => {
     const harness = await stage.start();
-    const other = await harness.another({ env: { PROVIDER_TIMEOUT_MS: "5000", ATTEMPT_LEASE_MS: "15000" } });
+    const other = await harness.another({ env: PATIENT });
     const request = { key: newKey(), explicit: true };
     const { answers, refusals } = await sendTogether(harness, [harness.deps, other.deps], count, request);
     expect(refusals).toEqual([]);
@@ -52,7 +52,7 @@ describe.each([2, 50])("%i identical requests over two processes", (count) => {
 
   test("that do not wait are told that the first still runs, while it does", async () => {
     const harness = await stage.start();
-    const other = await harness.another({ env: { PROVIDER_TIMEOUT_MS: "5000", ATTEMPT_LEASE_MS: "15000" } });
+    const other = await harness.another({ env: PATIENT });
     const { control } = harness.sandbox;
     await control.addFault({
       match: { call: "payment_intents.create" },
@@ -91,7 +91,7 @@ test("a process that starts later replays the answer without asking the provider
 
 test("a request that waits in a process without workers gets what another process's worker did", async () => {
   const harness = await stage.start({ workers: [] });
-  await harness.another({ env: { PROVIDER_TIMEOUT_MS: "5000", ATTEMPT_LEASE_MS: "15000" } });
+  await harness.another({ env: PATIENT });
   const answer = await pay(harness);
   expect(documentOf(answer).status).toBe("succeeded");
   expect(answer).toMatchObject({ replayed: false });

@@ -56,7 +56,7 @@ export interface PayOptions {
 
 /** A payment that every provider in test mode accepts at once. */
 export const VISA = { amount: 4200, currency: "usd", payment_method: "pm_card_visa" } as const;
-export const DECLINED = { ...VISA, payment_method: "pm_card_chargeDeclined" } as const;
+export const DECLINED = { ...VISA, payment_method: "pm_card_visa_chargeDeclined" } as const;
 
 export function newKey(): string {
   return randomBytes(12).toString("hex");

@@ -37,6 +37,11 @@ export interface Harness {
   stop(): Promise<void>;
 }
 
+export interface HarnessOptions extends ProcessOptions {
+  /** A migrated one of the test's own, dropped at the end; without it, a clone of the template. */
+  readonly database?: TestDatabase;
+}
+
 export interface ProcessOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly workers?: readonly WorkerName[];
@@ -47,8 +52,8 @@ export interface ProcessOptions {
 const ALL: readonly WorkerName[] = ["attempts", "reconciler", "reaper"];
 
 /** Real operations and workers in this process, on a database and a sandbox of their own. */
-export async function startHarness(options: ProcessOptions = {}): Promise<Harness> {
-  const database = await createTestDatabase();
+export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
+  const database = options.database ?? (await createTestDatabase());
   const sandbox = await startSandbox();
   const processes: Pawl[] = [];
   const another = async (other: ProcessOptions = {}): Promise<Pawl> => {

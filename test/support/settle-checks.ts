@@ -13,6 +13,7 @@ interface PaymentRow {
 }
 
 interface AttemptRow {
+  readonly tenant_id: string;
   readonly id: string;
   readonly payment_id: string;
   readonly operation: string;
@@ -98,7 +99,9 @@ function doubleCharges(rows: Rows, objects: readonly PaymentIntentRecord[]): str
   for (const { payment_intent: object, successful_charges: count } of objects) {
     const attempt = rows.attempts.find((row) => row.id === object.metadata["payment_attempt_id"]);
     const intent =
-      attempt === undefined ? `${object.metadata["payment_attempt_id"]}` : `key ${attempt.idempotency_key}`;
+      attempt === undefined
+        ? `${object.metadata["payment_attempt_id"]}`
+        : `key ${attempt.tenant_id} ${attempt.idempotency_key}`;
     charges.set(intent, (charges.get(intent) ?? 0) + count);
   }
   return [...charges]

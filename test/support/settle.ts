@@ -18,7 +18,7 @@ export async function expectSettled(
   ids: readonly string[],
 ): Promise<void> {
   for (const id of ids) {
-    const payment = await untilEnded(client, id, control);
+    const payment = await untilEnded(client, id);
     const attempts = new Set((await client.timeline(id)).flatMap((entry) => entry.attempt_id ?? []));
     expect(attempts.size, `attempts of ${id}`).toBe(1);
     const [attempt = ""] = attempts;

@@ -1,11 +1,14 @@
 import { afterEach, expect } from "vitest";
 import type { LoggedRequest, RequestFilter } from "../../src/sandbox/request-log.js";
 import { Gate } from "./gate.js";
-import { type Harness, type ProcessOptions, startHarness } from "./harness.js";
+import { type Harness, type HarnessOptions, startHarness } from "./harness.js";
 import { faultsAfterSettling } from "./settle-checks.js";
 
 /** Long enough for a busy machine; a test that stages a timeout says so. */
-const PATIENT: Readonly<Record<string, string>> = { PROVIDER_TIMEOUT_MS: "5000", ATTEMPT_LEASE_MS: "15000" };
+export const PATIENT: Readonly<Record<string, string>> = {
+  PROVIDER_TIMEOUT_MS: "5000",
+  ATTEMPT_LEASE_MS: "15000",
+};
 /** For tests in which calls stay unanswered or leases end. */
 export const HASTY: Readonly<Record<string, string>> = {
   PROVIDER_TIMEOUT_MS: "400",
@@ -14,7 +17,7 @@ export const HASTY: Readonly<Record<string, string>> = {
 
 export interface Stage {
   /** A database, a sandbox and a process of the test's own. */
-  start(options?: ProcessOptions): Promise<Harness>;
+  start(options?: HarnessOptions): Promise<Harness>;
   /** A gate that is opened at the test's end at the latest. */
   gate(point: string, skip?: number): Gate;
 }

@@ -119,20 +119,14 @@ export function untilStatus(
   );
 }
 
-/** The worker process has nothing of this payment left to do: neither the payment nor its provider object moves on. */
-export async function untilEnded(
-  client: ApiClient,
-  id: string,
-  control: SandboxControl,
-): Promise<PaymentDocument> {
+/** Waits until a worker has nothing of this payment left to do. A declined payment's object is closed after it failed. */
+export async function untilEnded(client: ApiClient, id: string): Promise<PaymentDocument> {
   const payment = await untilStatus(client, id, ["succeeded", "authorized", "failed", "canceled"]);
-  // A declined payment's object is closed after the payment has failed.
   if (payment.status === "failed" && payment.provider_payment_id !== null) {
-    const objectId = payment.provider_payment_id;
     await until(
-      `${objectId} closed at the provider`,
-      () => control.getPaymentIntent(objectId),
-      (object) => object.payment_intent.status === "canceled",
+      `the object of ${id} closed at the provider, and read back`,
+      () => client.timeline(id),
+      (timeline) => timeline.some((entry) => entry.outcome === "found: canceled"),
     );
   }
   return payment;

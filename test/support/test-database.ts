@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import postgres from "postgres";
 import { inject } from "vitest";
 
-export { type Cluster, startCluster, startEmptyCluster } from "./postgres-cluster.js";
+export { type Cluster, startCluster } from "./postgres-cluster.js";
 
 export interface TestDatabase {
   /** As the role `pawl`, which owns the database and is no superuser. */

@@ -74,7 +74,11 @@ describe("a fence", () => {
 
   it("that finds the object declined fails the payment for good and closes the object", () => {
     const declined = asked(viewIn("fencing", LATE), "get", found("declined"));
-    expect(declined.payment).toMatchObject({ status: "failed", holdsOrderId: true, failure: { retry: "new_key" } });
+    expect(declined.payment).toMatchObject({
+      status: "failed",
+      holdsOrderId: true,
+      failure: { retry: "new_key" },
+    });
     expect(declined.then).toEqual(SEND_FENCE);
     expect(declined.attempt.state).toBe("fencing");
   });
@@ -104,7 +108,10 @@ describe("a fence", () => {
 
   it("takes the next round's key for a declined object, too", () => {
     const spent = sent(viewIn("fencing", LATE), "fence", unknown("stored_error", true));
-    expect(asked(spent.view, "get", found("declined")).attempt).toMatchObject({ fenceRound: 2, keySpent: false });
+    expect(asked(spent.view, "get", found("declined")).attempt).toMatchObject({
+      fenceRound: 2,
+      keySpent: false,
+    });
   });
 
   it("does not count a spent key of the confirm as its own", () => {
@@ -115,18 +122,21 @@ describe("a fence", () => {
   it.each([
     { name: "rejected", outcome: rejection() },
     { name: "answered with a conflict", outcome: unknown("state_conflict") },
-  ])("that is $name while the object stays as it is waits from the second time on, and does not spin", ({ outcome }) => {
-    const first = sent(viewIn("fencing", LATE), "fence", outcome);
-    expect(first.then).toEqual(ASK_GET);
-    const second = asked(first.view, "get", found("created"));
-    expect(second.then).toEqual(SEND_FENCE);
-    const refused = sent(second.view, "fence", outcome);
-    expect(refused.then.type).toBe("wait");
-    expect(claimed(refused.view).then).toEqual(ASK_GET);
-    const third = sent(asked(refused.view, "get", found("created")).view, "fence", outcome);
-    expect(third.then).toMatchObject({ type: "wait" });
-    expect(third.attempt.waits).toBeGreaterThan(refused.attempt.waits);
-  });
+  ])(
+    "that is $name while the object stays as it is waits from the second time on, and does not spin",
+    ({ outcome }) => {
+      const first = sent(viewIn("fencing", LATE), "fence", outcome);
+      expect(first.then).toEqual(ASK_GET);
+      const second = asked(first.view, "get", found("created"));
+      expect(second.then).toEqual(SEND_FENCE);
+      const refused = sent(second.view, "fence", outcome);
+      expect(refused.then.type).toBe("wait");
+      expect(claimed(refused.view).then).toEqual(ASK_GET);
+      const third = sent(asked(refused.view, "get", found("created")).view, "fence", outcome);
+      expect(third.then).toMatchObject({ type: "wait" });
+      expect(third.attempt.waits).toBeGreaterThan(refused.attempt.waits);
+    },
+  );
 });
 
 describe("the object of a failed payment", () => {
@@ -149,7 +159,12 @@ describe("the object of a failed payment", () => {
     const closed = asked(viewIn("following", { payment: FAILED }), "get", found("canceled"));
     expect(closed.then).toEqual(END);
     expect(closed.change.paymentEvent).toBeNull();
-    expect(closed.payment).toMatchObject({ status: "failed", version: 2, holdsOrderId: false, failure: DECLINED });
+    expect(closed.payment).toMatchObject({
+      status: "failed",
+      version: 2,
+      holdsOrderId: false,
+      failure: DECLINED,
+    });
   });
 
   it("writes nothing to a payment without an order id when it is closed", () => {
@@ -163,14 +178,17 @@ describe("the object of a failed payment", () => {
   it.each([
     { status: "succeeded", becomes: "succeeded" },
     { status: "authorized", becomes: "authorized" },
-  ] as const)("that the customer pays from the browser ($status) makes the payment $becomes", ({ status, becomes }) => {
-    const conflict = sent(viewIn("fencing", { payment: FAILED }), "fence", unknown("state_conflict"));
-    const paid = asked(conflict.view, "get", found(status));
-    expect(paid.then).toEqual(END);
-    expect(paid.payment).toMatchObject({ status: becomes, failure: null, holdsOrderId: true, version: 2 });
-    expect(paid.change.reason).toBe("paid_after_end");
-    expect(paid.change.review).toBeNull();
-  });
+  ] as const)(
+    "that the customer pays from the browser ($status) makes the payment $becomes",
+    ({ status, becomes }) => {
+      const conflict = sent(viewIn("fencing", { payment: FAILED }), "fence", unknown("state_conflict"));
+      const paid = asked(conflict.view, "get", found(status));
+      expect(paid.then).toEqual(END);
+      expect(paid.payment).toMatchObject({ status: becomes, failure: null, holdsOrderId: true, version: 2 });
+      expect(paid.change.reason).toBe("paid_after_end");
+      expect(paid.change.review).toBeNull();
+    },
+  );
 });
 
 describe("an object that the provider shows canceled", () => {
@@ -178,16 +196,28 @@ describe("an object that the provider shows canceled", () => {
     "in %s proves that nothing was performed, whoever canceled it",
     (state) => {
       const canceled = asked(viewIn(state), "get", found("canceled"));
-      expect(canceled.payment).toMatchObject({ status: "failed", failure: { retry: "same_key" }, holdsOrderId: false });
+      expect(canceled.payment).toMatchObject({
+        status: "failed",
+        failure: { retry: "same_key" },
+        holdsOrderId: false,
+      });
       expect(canceled.attempt.state).toBe("completed");
     },
   );
 
-  it.each(["processing", "requires_action"] as const)("while it is followed as %s cancels the payment", (status) => {
-    const canceled = asked(viewIn("following", { payment: { status } }), "get", found("canceled"));
-    expect(canceled.then).toEqual(END);
-    expect(canceled.payment).toMatchObject({ status: "canceled", holdsOrderId: false, failure: null, nextAction: null });
-  });
+  it.each(["processing", "requires_action"] as const)(
+    "while it is followed as %s cancels the payment",
+    (status) => {
+      const canceled = asked(viewIn("following", { payment: { status } }), "get", found("canceled"));
+      expect(canceled.then).toEqual(END);
+      expect(canceled.payment).toMatchObject({
+        status: "canceled",
+        holdsOrderId: false,
+        failure: null,
+        nextAction: null,
+      });
+    },
+  );
 });
 
 describe("a fence in doubt", () => {

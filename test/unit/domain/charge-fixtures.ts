@@ -1,4 +1,4 @@
-import { applyChange, type Applied } from "../../../src/domain/apply-change.js";
+import { type Applied, applyChange } from "../../../src/domain/apply-change.js";
 import type { Attempt, AttemptState } from "../../../src/domain/attempt.js";
 import { afterLookup, afterSend } from "../../../src/domain/charge-answers.js";
 import type { Change, ChargePolicy, ChargeView, Then } from "../../../src/domain/charge-change.js";
@@ -154,7 +154,11 @@ export function chargeThatIs(status: ChargeStatus, patch: Partial<ProviderCharge
   };
 }
 
-export function object(status: ChargeStatus, patch: Partial<ProviderCharge> = {}, replayed = false): SendOutcome {
+export function object(
+  status: ChargeStatus,
+  patch: Partial<ProviderCharge> = {},
+  replayed = false,
+): SendOutcome {
   return { type: "object", charge: chargeThatIs(status, patch), replayed, evidence: EVIDENCE };
 }
 
@@ -174,7 +178,11 @@ export function notPerformed(reason: NotPerformedReason, retryAfterMs: number | 
   return { type: "not_performed", reason, retryAfterMs, evidence: EVIDENCE };
 }
 
-export function unknown(reason: UnknownReason, keySpent = false, retryAfterMs: number | null = null): SendOutcome {
+export function unknown(
+  reason: UnknownReason,
+  keySpent = false,
+  retryAfterMs: number | null = null,
+): SendOutcome {
   return { type: "unknown", reason, keySpent, retryAfterMs, evidence: EVIDENCE };
 }
 

@@ -12,8 +12,8 @@ import {
   KEY_LIFETIME_MS,
   later,
   MISSING,
-  object,
   OWN_ACCOUNT,
+  object,
   REVIEW_AFTER_MS,
   sent,
   UNKNOWN_ACCOUNT,
@@ -60,7 +60,11 @@ describe("a 404 for an id that we committed", () => {
 
 const MISMATCHES: { name: string; patch: Partial<ProviderCharge>; reason: string }[] = [
   { name: "another amount", patch: { amount: 4100 }, reason: "provider_amount_mismatch" },
-  { name: "an amount that is no whole number of ours", patch: { amount: null }, reason: "provider_amount_mismatch" },
+  {
+    name: "an amount that is no whole number of ours",
+    patch: { amount: null },
+    reason: "provider_amount_mismatch",
+  },
   { name: "another currency", patch: { currency: "eur" }, reason: "provider_amount_mismatch" },
   { name: "another attempt's id", patch: { attemptId: "att_other" }, reason: "provider_object_foreign" },
   { name: "another tenant's id", patch: { tenantId: "ten_other" }, reason: "provider_object_foreign" },
@@ -125,7 +129,11 @@ describe("money that moved after the end", () => {
   });
 
   it("is the only thing that opens a review of a failed payment", () => {
-    for (const outcome of [MISSING, found("canceled", { amount: 1 }), found("declined", { livemode: true })]) {
+    for (const outcome of [
+      MISSING,
+      found("canceled", { amount: 1 }),
+      found("declined", { livemode: true }),
+    ]) {
       const doubtful = asked(viewIn("fencing", { payment: failed }), "get", outcome);
       expect(doubtful.payment).toMatchObject({ status: "failed", version: 1 });
       expect(doubtful.change.review).toBeNull();
@@ -175,7 +183,11 @@ describe("an account that is not known yet", () => {
 
   it("ends an attempt that sent nothing once the budget is over", () => {
     const ended = claimed(viewIn("started", { afterMs: BUDGET_MS }), UNKNOWN_ACCOUNT);
-    expect(ended.payment).toMatchObject({ status: "failed", failure: { retry: "same_key" }, holdsOrderId: false });
+    expect(ended.payment).toMatchObject({
+      status: "failed",
+      failure: { retry: "same_key" },
+      holdsOrderId: false,
+    });
   });
 
   it("ends nothing from the row alone where the row may be from a restored backup", () => {
@@ -184,12 +196,15 @@ describe("an account that is not known yet", () => {
     expect(held.payment.status).toBe("processing");
   });
 
-  it.each(["creating", "confirming"] as const)("leaves what a dead worker was about to send unknown (%s)", (state) => {
-    const held = claimed(viewIn(state), UNKNOWN_ACCOUNT);
-    expect(held.attempt).toMatchObject({ unresolved: true, unknownSince: held.view.now });
-    const muchLater = later(held.view, REVIEW_AFTER_MS + 10_000);
-    expect(claimed(muchLater, UNKNOWN_ACCOUNT).change.review).toBe("outcome_unknown");
-  });
+  it.each(["creating", "confirming"] as const)(
+    "leaves what a dead worker was about to send unknown (%s)",
+    (state) => {
+      const held = claimed(viewIn(state), UNKNOWN_ACCOUNT);
+      expect(held.attempt).toMatchObject({ unresolved: true, unknownSince: held.view.now });
+      const muchLater = later(held.view, REVIEW_AFTER_MS + 10_000);
+      expect(claimed(muchLater, UNKNOWN_ACCOUNT).change.review).toBe("outcome_unknown");
+    },
+  );
 });
 
 describe("an outcome that stays unknown", () => {
@@ -230,15 +245,26 @@ describe("an outcome that stays unknown", () => {
       const call = view.attempt.state === "creating" ? "create" : "confirm";
       const odd = sent(view, call, object("unrecognized"));
       expect(odd.then.type).toBe("wait");
-      expect(odd.attempt).toMatchObject({ unresolved: true, providerPaymentId: "pi_own", unknownSince: odd.view.now });
+      expect(odd.attempt).toMatchObject({
+        unresolved: true,
+        providerPaymentId: "pi_own",
+        unknownSince: odd.view.now,
+      });
       expect(claimed(odd.view).then).toEqual(ASK_GET);
       const due = asked(later(odd.view, 1_000 + REVIEW_AFTER_MS), "get", found("unrecognized"));
       expect(due.change.review).toBe("outcome_unknown");
     }
   });
 
-  it.each(["started", "create_unknown"] as const)("commits the id of an object in such a status (%s)", (state) => {
-    const odd = asked(viewIn(state), "find", found("unrecognized"));
-    expect(odd.attempt).toMatchObject({ state: "charge_created", providerPaymentId: "pi_own", unresolved: true });
-  });
+  it.each(["started", "create_unknown"] as const)(
+    "commits the id of an object in such a status (%s)",
+    (state) => {
+      const odd = asked(viewIn(state), "find", found("unrecognized"));
+      expect(odd.attempt).toMatchObject({
+        state: "charge_created",
+        providerPaymentId: "pi_own",
+        unresolved: true,
+      });
+    },
+  );
 });

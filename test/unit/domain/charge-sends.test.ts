@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { NotPerformedReason, ProviderCall, UnknownReason } from "../../../src/domain/provider.js";
+import type { NotPerformedReason, UnknownReason } from "../../../src/domain/provider.js";
 import {
   ABSENT,
   ASK_FIND,
@@ -8,16 +8,12 @@ import {
   BUDGET_MS,
   CHARGE_ID,
   claimed,
-  DECLINED,
-  decline,
   END,
   found,
   KEY_LIFETIME_MS,
   later,
   notPerformed,
   object,
-  rejection,
-  replayedObject,
   SEND_CONFIRM,
   SEND_CREATE,
   SEND_FENCE,
@@ -56,13 +52,22 @@ describe("the usual way of a charge", () => {
   it("commits the object's id and that the confirm is about to be sent together, then ends", () => {
     const created = sent(viewIn("creating"), "create", object("created"));
     expect(created.then).toEqual(SEND_CONFIRM);
-    expect(created.attempt).toMatchObject({ state: "confirming", providerPaymentId: CHARGE_ID, unresolved: false });
+    expect(created.attempt).toMatchObject({
+      state: "confirming",
+      providerPaymentId: CHARGE_ID,
+      unresolved: false,
+    });
     expect(created.paymentMoved).toBe(false);
 
     const confirmed = sent(created.view, "confirm", object("succeeded"));
     expect(confirmed.then).toEqual(END);
     expect(confirmed.attempt.state).toBe("completed");
-    expect(confirmed.payment).toMatchObject({ status: "succeeded", version: 2, amountCaptured: 4200, holdsOrderId: true });
+    expect(confirmed.payment).toMatchObject({
+      status: "succeeded",
+      version: 2,
+      amountCaptured: 4200,
+      holdsOrderId: true,
+    });
   });
 
   it("ends authorized where the capture is manual", () => {
@@ -82,7 +87,12 @@ describe("a send that was refused before execution", () => {
     const refused = sent(viewIn("creating"), "create", notPerformed(reason));
     expect(refused.then.type).toBe("wait");
     // The claim of an attempt in `started` is the record that its create is about to be sent.
-    expect(refused.attempt).toMatchObject({ state: "started", unresolved: false, unknownSince: null, waitReason: reason });
+    expect(refused.attempt).toMatchObject({
+      state: "started",
+      unresolved: false,
+      unknownSince: null,
+      waitReason: reason,
+    });
   });
 
   it.each(NOT_PERFORMED_REASONS)("needs no question before the next confirm: %s", (reason) => {
@@ -109,17 +119,20 @@ describe("a send that was refused before execution", () => {
 describe("a send whose outcome is unknown", () => {
   const cases = SENDING.flatMap((sending) => WAITED_FOR.map((reason) => ({ ...sending, reason })));
 
-  it.each(cases)("is asked about before $call is sent again: $reason", ({ call, state, unknownState, question, reason }) => {
-    const lost = sent(viewIn(state), call, unknown(reason));
-    expect(lost.then.type).toBe("wait");
-    expect(lost.attempt).toMatchObject({ state: unknownState, unresolved: true, waitReason: reason });
-    expect(lost.attempt.unknownSince).toEqual(lost.view.now);
-    expect(claimed(lost.view).then).toEqual(question);
-    // A question that is not answered is asked again; nothing is sent.
-    const silent = asked(lost.view, question.question, unanswered("timeout"));
-    expect(silent.then.type).toBe("wait");
-    expect(claimed(silent.view).then).toEqual(question);
-  });
+  it.each(cases)(
+    "is asked about before $call is sent again: $reason",
+    ({ call, state, unknownState, question, reason }) => {
+      const lost = sent(viewIn(state), call, unknown(reason));
+      expect(lost.then.type).toBe("wait");
+      expect(lost.attempt).toMatchObject({ state: unknownState, unresolved: true, waitReason: reason });
+      expect(lost.attempt.unknownSince).toEqual(lost.view.now);
+      expect(claimed(lost.view).then).toEqual(question);
+      // A question that is not answered is asked again; nothing is sent.
+      const silent = asked(lost.view, call === "create" ? "find" : "get", unanswered("timeout"));
+      expect(silent.then.type).toBe("wait");
+      expect(claimed(silent.view).then).toEqual(question);
+    },
+  );
 
   it.each(WAITED_FOR)("is asked about before a fence is sent again: %s", (reason) => {
     const lost = sent(viewIn("fencing", { attempt: { unresolved: false } }), "fence", unknown(reason));
@@ -128,13 +141,20 @@ describe("a send whose outcome is unknown", () => {
     expect(claimed(lost.view).then).toEqual(ASK_GET);
   });
 
-  it.each(SENDING)("is what a worker leaves that died about to send $call", ({ state, unknownState, question }) => {
-    const left = claimed(viewIn(state));
-    expect(left.then).toEqual(question);
-    expect(left.attempt).toMatchObject({ state: unknownState, unresolved: true, waitReason: "worker_lost" });
-    expect(left.attempt.unknownSince).toEqual(left.view.now);
-    expect(left.change.note).toMatchObject({ kind: "send", outcome: "unknown: worker_lost" });
-  });
+  it.each(SENDING)(
+    "is what a worker leaves that died about to send $call",
+    ({ state, unknownState, question }) => {
+      const left = claimed(viewIn(state));
+      expect(left.then).toEqual(question);
+      expect(left.attempt).toMatchObject({
+        state: unknownState,
+        unresolved: true,
+        waitReason: "worker_lost",
+      });
+      expect(left.attempt.unknownSince).toEqual(left.view.now);
+      expect(left.change.note).toMatchObject({ kind: "send", outcome: "unknown: worker_lost" });
+    },
+  );
 
   it("keeps the time since when it is unknown over all the tries that follow", () => {
     const lost = sent(viewIn("confirming"), "confirm", unknown("timeout"));
@@ -165,7 +185,11 @@ describe("an unknown create", () => {
   it("is not performed once the budget is over and a complete list does not have it", () => {
     const absent = asked(viewIn("create_unknown", { afterMs: BUDGET_MS }), "find", ABSENT);
     expect(absent.then).toEqual(END);
-    expect(absent.payment).toMatchObject({ status: "failed", holdsOrderId: false, failure: { retry: "same_key" } });
+    expect(absent.payment).toMatchObject({
+      status: "failed",
+      holdsOrderId: false,
+      failure: { retry: "same_key" },
+    });
   });
 
   it.each(["stored_error", "key_mismatch"] as const)(
@@ -205,17 +229,25 @@ describe("an unknown confirm that the object does not show", () => {
   ])("is fenced once $over is over", ({ scene, reason }) => {
     const fenced = asked(viewIn("confirm_unknown", scene), "get", found("created"));
     expect(fenced.then).toEqual(SEND_FENCE);
-    expect(fenced.attempt).toMatchObject({ state: "fencing", unresolved: true, keySpent: false, fenceRound: 1 });
+    expect(fenced.attempt).toMatchObject({
+      state: "fencing",
+      unresolved: true,
+      keySpent: false,
+      fenceRound: 1,
+    });
     expect(fenced.change.reason).toBe(reason);
     expect(fenced.paymentMoved).toBe(false);
   });
 
-  it.each(["stored_error", "key_mismatch"] as const)("is asked about at once and then fenced after a %s", (reason) => {
-    const spent = sent(viewIn("confirming"), "confirm", unknown(reason, true));
-    expect(spent.then).toEqual(ASK_GET);
-    expect(asked(spent.view, "get", found("created")).then).toEqual(SEND_FENCE);
-    expect(asked(spent.view, "get", found("succeeded")).payment.status).toBe("succeeded");
-  });
+  it.each(["stored_error", "key_mismatch"] as const)(
+    "is asked about at once and then fenced after a %s",
+    (reason) => {
+      const spent = sent(viewIn("confirming"), "confirm", unknown(reason, true));
+      expect(spent.then).toEqual(ASK_GET);
+      expect(asked(spent.view, "get", found("created")).then).toEqual(SEND_FENCE);
+      expect(asked(spent.view, "get", found("succeeded")).payment.status).toBe("succeeded");
+    },
+  );
 
   it("is still fenced when the look-up after the stored error was not answered at first", () => {
     const spent = sent(viewIn("confirming"), "confirm", unknown("stored_error", true));
@@ -234,128 +266,5 @@ describe("an unknown confirm that the object does not show", () => {
     expect(odd.then.type).toBe("wait");
     expect(odd.attempt).toMatchObject({ state: "confirm_unknown", unresolved: true });
     expect(claimed(odd.view).then).toEqual(ASK_GET);
-  });
-});
-
-describe("a replayed answer describes the past", () => {
-  it("so a replayed 2xx to a confirm is followed by a GET", () => {
-    const replay = sent(viewIn("confirming"), "confirm", replayedObject("succeeded"));
-    expect(replay.then).toEqual(ASK_GET);
-    expect(replay.payment.status).toBe("processing");
-    expect(asked(replay.view, "get", found("succeeded")).payment.status).toBe("succeeded");
-  });
-
-  it("so a replayed 402 to a confirm is followed by a GET, and the payment of today counts", () => {
-    const replay = sent(viewIn("confirming"), "confirm", decline(true));
-    expect(replay.then).toEqual(ASK_GET);
-    expect(replay.payment.status).toBe("processing");
-    expect(asked(replay.view, "get", found("succeeded")).payment.status).toBe("succeeded");
-    expect(asked(replay.view, "get", found("declined")).payment.status).toBe("failed");
-  });
-
-  it.each([replayedObject("requires_action"), decline(true)])(
-    "so a confirm whose key has its answer is not sent again where the object does not show it",
-    (outcome) => {
-      const replay = sent(viewIn("confirming", { attempt: { unresolved: true } }), "confirm", outcome);
-      expect(asked(replay.view, "get", found("created")).then).toEqual(SEND_FENCE);
-    },
-  );
-
-  it("so a replayed create commits the id and asks before it confirms, for the first time", () => {
-    const replay = sent(viewIn("creating"), "create", replayedObject("created"));
-    expect(replay.then).toEqual(ASK_GET);
-    expect(replay.attempt).toMatchObject({ state: "charge_created", providerPaymentId: CHARGE_ID });
-    const silent = asked(replay.view, "get", unanswered("timeout"));
-    expect(claimed(silent.view).then).toEqual(ASK_GET);
-
-    const seen = asked(silent.view, "get", found("created"));
-    expect(seen.then).toEqual(SEND_CONFIRM);
-    // A refusal of this confirm says all there is to say: no earlier one was sent.
-    expect(seen.attempt).toMatchObject({ state: "confirming", unresolved: false, unknownSince: null, waits: 0 });
-  });
-});
-
-describe("a refusal by the provider", () => {
-  it("of the request, before an object exists, ends the attempt and frees the order id", () => {
-    const refused = sent(viewIn("creating"), "create", rejection());
-    expect(refused.then).toEqual(END);
-    expect(refused.attempt.state).toBe("completed");
-    expect(refused.change.paymentEvent).toBe("REJECT");
-    expect(refused.payment).toMatchObject({ status: "failed", holdsOrderId: false, failure: { retry: "new_key" } });
-  });
-
-  it("of the card at the create is a decline, since nothing was made that could be paid", () => {
-    const refused = sent(viewIn("creating"), "create", decline());
-    expect(refused.then).toEqual(END);
-    expect(refused.change.paymentEvent).toBe("DECLINE");
-    expect(refused.payment).toMatchObject({ status: "failed", holdsOrderId: false, failure: DECLINED });
-  });
-
-  it("of the card at the create is looked into where it is replayed", () => {
-    const unsure = sent(viewIn("creating"), "create", decline(true));
-    expect(unsure.then).toEqual(ASK_FIND);
-    expect(unsure.payment.status).toBe("processing");
-    expect(asked(unsure.view, "find", found("created")).then).toEqual(SEND_CONFIRM);
-  });
-
-  it("of a card, stored under the create's key, is not asked for again", () => {
-    const replay = sent(viewIn("creating", { attempt: { unresolved: true } }), "create", decline(true));
-    expect(asked(replay.view, "find", ABSENT).payment).toMatchObject({ status: "failed", failure: { retry: "same_key" } });
-  });
-
-  it.each([
-    { name: "declined", outcome: decline(), event: "DECLINE", code: "card_declined" },
-    { name: "rejected", outcome: rejection(), event: "REJECT", code: "invalid_request_error" },
-  ])("of the confirm ($name) fails the payment, closes the object, and keeps the order id until then", (refusal) => {
-    const refused = sent(viewIn("confirming"), "confirm", refusal.outcome);
-    expect(refused.then).toEqual(SEND_FENCE);
-    expect(refused.attempt).toMatchObject({ state: "fencing", unresolved: true });
-    expect(refused.change.paymentEvent).toBe(refusal.event);
-    expect(refused.payment).toMatchObject({
-      status: "failed",
-      holdsOrderId: true,
-      failure: { code: refusal.code, retry: "new_key" },
-    });
-
-    const fenced = sent(refused.view, "fence", object("canceled"));
-    expect(fenced.then).toEqual(ASK_GET);
-    expect(fenced.payment.holdsOrderId).toBe(true);
-
-    const readBack = asked(fenced.view, "get", found("canceled"));
-    expect(readBack.then).toEqual(END);
-    expect(readBack.payment).toMatchObject({ status: "failed", holdsOrderId: false, failure: { retry: "new_key" } });
-    expect(readBack.attempt.state).toBe("completed");
-  });
-
-  it("is no answer that a fence can have: the object is looked at", () => {
-    for (const outcome of [rejection(), decline(), decline(true)]) {
-      const fenced = sent(viewIn("fencing"), "fence", outcome);
-      expect(fenced.then).toEqual(ASK_GET);
-      expect(fenced.payment.status).toBe("processing");
-    }
-  });
-});
-
-describe("every answer to a send", () => {
-  it.each(["create", "confirm", "fence"] satisfies ProviderCall[])("to %s is in the timeline, with its request id", (call) => {
-    const state = call === "create" ? "creating" : call === "confirm" ? "confirming" : "fencing";
-    const { change } = sent(viewIn(state), call, unknown("timeout"));
-    expect(change.note).toEqual({
-      kind: "send",
-      call,
-      outcome: "unknown: timeout",
-      evidence: expect.objectContaining({ requestId: "req_1" }) as unknown,
-    });
-  });
-
-  it("is told by its class", () => {
-    const outcomeOf = (outcome: Parameters<typeof sent>[2]) =>
-      sent(viewIn("confirming"), "confirm", outcome).change.note?.outcome;
-    expect(outcomeOf(object("succeeded"))).toBe("object: succeeded");
-    expect(outcomeOf(replayedObject("succeeded"))).toBe("replayed object: succeeded");
-    expect(outcomeOf(decline())).toBe("declined: insufficient_funds");
-    expect(outcomeOf(decline(true))).toBe("replayed declined: insufficient_funds");
-    expect(outcomeOf(rejection())).toBe("rejected: invalid_request_error");
-    expect(outcomeOf(notPerformed("rate_limited"))).toBe("not performed: rate_limited");
   });
 });

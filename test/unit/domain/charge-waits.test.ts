@@ -10,8 +10,8 @@ import {
   END,
   found,
   KEY_LIFETIME_MS,
-  later,
   LONGEST_WAIT_MS,
+  later,
   MISSING,
   NEXT_ACTION,
   notPerformed,
@@ -54,9 +54,15 @@ describe("the wait before the next try", () => {
 
   it("is at least the provider's Retry-After, for refused sends, unknown ones and questions", () => {
     const retryAfterMs = 20_000;
-    expect(waitMsOf(sent(viewIn("creating"), "create", notPerformed("rate_limited", retryAfterMs)))).toBe(20_000);
-    expect(waitMsOf(sent(viewIn("confirming"), "confirm", unknown("object_locked", false, retryAfterMs)))).toBe(20_000);
-    expect(waitMsOf(asked(viewIn("create_unknown"), "find", unanswered("rate_limited", retryAfterMs)))).toBe(20_000);
+    expect(waitMsOf(sent(viewIn("creating"), "create", notPerformed("rate_limited", retryAfterMs)))).toBe(
+      20_000,
+    );
+    expect(
+      waitMsOf(sent(viewIn("confirming"), "confirm", unknown("object_locked", false, retryAfterMs))),
+    ).toBe(20_000);
+    expect(waitMsOf(asked(viewIn("create_unknown"), "find", unanswered("rate_limited", retryAfterMs)))).toBe(
+      20_000,
+    );
   });
 
   it("is its own where the Retry-After is shorter", () => {
@@ -68,7 +74,9 @@ describe("the wait before the next try", () => {
     const view = viewIn("creating", LONG_BUDGET);
     expect(waitMsOf(sent(view, "create", notPerformed("rate_limited", 3_600_000)))).toBe(LONGEST_WAIT_MS);
     const patient = { policy: { retryBudgetMs: 1, retry: { firstMs: 3_600_000, mostMs: 3_600_000 } } };
-    expect(waitMsOf(asked(viewIn("confirm_unknown", patient), "get", unanswered("timeout")))).toBe(LONGEST_WAIT_MS);
+    expect(waitMsOf(asked(viewIn("confirm_unknown", patient), "get", unanswered("timeout")))).toBe(
+      LONGEST_WAIT_MS,
+    );
     expect(waitMsOf(asked(viewIn("confirm_unknown", patient), "get", MISSING))).toBe(LONGEST_WAIT_MS);
   });
 
@@ -83,7 +91,9 @@ describe("the wait before the next try", () => {
   it("starts anew when something became known", () => {
     const view = viewIn("create_unknown", { attempt: { waits: 7 } });
     expect(asked(view, "find", found("created")).attempt.waits).toBe(0);
-    expect(asked(viewIn("confirm_unknown", { attempt: { waits: 7 } }), "get", found("pending")).attempt.waits).toBe(0);
+    expect(
+      asked(viewIn("confirm_unknown", { attempt: { waits: 7 } }), "get", found("pending")).attempt.waits,
+    ).toBe(0);
   });
 });
 
@@ -99,7 +109,10 @@ describe("an attempt in `started`", () => {
   it("whose budget is over is asked about before it is called not performed", () => {
     const view = viewIn("started", { afterMs: BUDGET_MS });
     expect(claimed(view).then).toEqual(ASK_FIND);
-    expect(asked(view, "find", ABSENT).payment).toMatchObject({ status: "failed", failure: { retry: "same_key" } });
+    expect(asked(view, "find", ABSENT).payment).toMatchObject({
+      status: "failed",
+      failure: { retry: "same_key" },
+    });
     expect(asked(view, "find", found("succeeded")).payment.status).toBe("succeeded");
   });
 
@@ -138,7 +151,11 @@ describe("an unknown create past its budget", () => {
 
 describe("a charge that waits for the customer or the provider", () => {
   it("shows what the customer must do, and is asked about on its own clock", () => {
-    const acting = sent(viewIn("confirming", { attempt: { waits: 6 } }), "confirm", object("requires_action"));
+    const acting = sent(
+      viewIn("confirming", { attempt: { waits: 6 } }),
+      "confirm",
+      object("requires_action"),
+    );
     expect(acting.payment).toMatchObject({ status: "requires_action", nextAction: NEXT_ACTION, version: 2 });
     expect(acting.attempt).toMatchObject({ state: "following", waits: 0 });
     expect(acting.then).toEqual({ type: "wait", ms: 1_500 });
@@ -200,7 +217,9 @@ describe("a provider key", () => {
 
   it("is derived from the attempt's id alone, one for each call and each round of the fence", () => {
     expect(providerKey(attempt, "create")).toBe("payment-attempt:att_0123456789abcdef0123456789abcdef");
-    expect(providerKey(attempt, "confirm")).toBe("payment-attempt:att_0123456789abcdef0123456789abcdef:confirm");
+    expect(providerKey(attempt, "confirm")).toBe(
+      "payment-attempt:att_0123456789abcdef0123456789abcdef:confirm",
+    );
     expect(providerKey(attempt, "fence")).toBe("payment-attempt:att_0123456789abcdef0123456789abcdef:fence");
     expect(providerKey({ ...attempt, fenceRound: 2 }, "fence")).toBe(
       "payment-attempt:att_0123456789abcdef0123456789abcdef:fence-2",

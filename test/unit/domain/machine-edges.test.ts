@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { ATTEMPT_STATES, type AttemptState } from "../../../src/domain/attempt.js";
-import { attemptMachine, type AttemptEventType } from "../../../src/domain/attempt-machine.js";
+import { type AttemptEventType, attemptMachine } from "../../../src/domain/attempt-machine.js";
 import { PAYMENT_STATUSES, type PaymentStatus } from "../../../src/domain/payment.js";
-import { paymentMachine, type PaymentEventType } from "../../../src/domain/payment-machine.js";
+import { type PaymentEventType, paymentMachine } from "../../../src/domain/payment-machine.js";
 import {
   canPayment,
   IllegalTransition,
@@ -121,16 +121,22 @@ const paymentPairs = pairs(Object.keys(paymentMachine.states), PAYMENT_EVENTS, P
 const attemptPairs = pairs(Object.keys(attemptMachine.states), ATTEMPT_EVENTS, ATTEMPT_EDGES);
 
 /** The events that the machine itself knows in a state: the walk above must not miss one. */
-function ownEvents(machine: { states: Record<string, { ownEvents: readonly string[] }> }, state: string): string[] {
+function ownEvents(
+  machine: { states: Record<string, { ownEvents: readonly string[] }> },
+  state: string,
+): string[] {
   return [...(machine.states[state]?.ownEvents ?? [])].sort();
 }
 
 describe("the payment machine", () => {
-  it.each(paymentPairs.filter(({ to }) => to !== null))("goes from $from by $event to $to", ({ from, event, to }) => {
-    expect(canPayment(from, event)).toBe(true);
-    expect(nextPaymentStatus(from, event)).toBe(to);
-    expect(nextPaymentStatus(from, event)).toBe(to);
-  });
+  it.each(paymentPairs.filter(({ to }) => to !== null))(
+    "goes from $from by $event to $to",
+    ({ from, event, to }) => {
+      expect(canPayment(from, event)).toBe(true);
+      expect(nextPaymentStatus(from, event)).toBe(to);
+      expect(nextPaymentStatus(from, event)).toBe(to);
+    },
+  );
 
   it.each(paymentPairs.filter(({ to }) => to === null))("refuses $event in $from", ({ from, event }) => {
     expect(canPayment(from, event)).toBe(false);
@@ -139,11 +145,20 @@ describe("the payment machine", () => {
   });
 
   it.each(Object.keys(paymentMachine.states))("knows no event in %s that this table lacks", (state) => {
-    expect(ownEvents(paymentMachine, state)).toEqual(Object.keys(PAYMENT_EDGES[state as PaymentStatus]).sort());
+    expect(ownEvents(paymentMachine, state)).toEqual(
+      Object.keys(PAYMENT_EDGES[state as PaymentStatus]).sort(),
+    );
   });
 
   it("leaves failed and canceled by a fact that money moved alone, and succeeded and authorized by nothing", () => {
-    const commands: PaymentEventType[] = ["PEND", "REQUIRE_ACTION", "DECLINE", "REJECT", "CANCEL", "NOT_PERFORMED"];
+    const commands: PaymentEventType[] = [
+      "PEND",
+      "REQUIRE_ACTION",
+      "DECLINE",
+      "REJECT",
+      "CANCEL",
+      "NOT_PERFORMED",
+    ];
     for (const ended of ["failed", "canceled", "succeeded", "authorized"] as const) {
       expect(commands.filter((event) => canPayment(ended, event))).toEqual([]);
     }
@@ -158,10 +173,13 @@ describe("the payment machine", () => {
 });
 
 describe("the attempt machine", () => {
-  it.each(attemptPairs.filter(({ to }) => to !== null))("goes from $from by $event to $to", ({ from, event, to }) => {
-    expect(nextAttemptState(from, event)).toBe(to);
-    expect(nextAttemptState(from, event)).toBe(to);
-  });
+  it.each(attemptPairs.filter(({ to }) => to !== null))(
+    "goes from $from by $event to $to",
+    ({ from, event, to }) => {
+      expect(nextAttemptState(from, event)).toBe(to);
+      expect(nextAttemptState(from, event)).toBe(to);
+    },
+  );
 
   it.each(attemptPairs.filter(({ to }) => to === null))("refuses $event in $from", ({ from, event }) => {
     expect(() => nextAttemptState(from, event)).toThrow(IllegalTransition);
@@ -169,7 +187,9 @@ describe("the attempt machine", () => {
   });
 
   it.each(Object.keys(attemptMachine.states))("knows no event in %s that this table lacks", (state) => {
-    expect(ownEvents(attemptMachine, state)).toEqual(Object.keys(ATTEMPT_EDGES[state as AttemptState]).sort());
+    expect(ownEvents(attemptMachine, state)).toEqual(
+      Object.keys(ATTEMPT_EDGES[state as AttemptState]).sort(),
+    );
   });
 
   it("has the states of the type and of the database's enum, and begins in the one that an accept writes", () => {
@@ -199,8 +219,12 @@ describe("the attempt machine", () => {
   });
 
   it("can send no call that may already be under way without an answer in between", () => {
-    expect(attemptPairs.find(({ from, event }) => from === "creating" && event === "ABOUT_TO_CREATE")?.to).toBeNull();
-    expect(attemptPairs.find(({ from, event }) => from === "confirming" && event === "ABOUT_TO_CONFIRM")?.to).toBeNull();
+    expect(
+      attemptPairs.find(({ from, event }) => from === "creating" && event === "ABOUT_TO_CREATE")?.to,
+    ).toBeNull();
+    expect(
+      attemptPairs.find(({ from, event }) => from === "confirming" && event === "ABOUT_TO_CONFIRM")?.to,
+    ).toBeNull();
   });
 });
 

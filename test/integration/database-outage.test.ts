@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { checkReadiness } from "../../src/operations/check-health.js";
+import { documentOf, newKey, pay, until, untilStatus } from "../support/harness.js";
+import { HASTY, useStage, wireOf } from "../support/stage.js";
+import { type Cluster, startCluster, type TestDatabase } from "../support/test-database.js";
+
+let cluster: Cluster;
+beforeAll(async () => {
+  cluster = await startCluster({ durable: true });
+});
+afterAll(() => cluster.remove());
+
+const stage = useStage();
+
+/** The one database of the cluster; each test leaves its rows there, under a tenant of its own. */
+function database(): TestDatabase {
+  return { url: cluster.url, adminUrl: cluster.adminUrl, drop: () => emptied() };
+
+  async function emptied(): Promise<void> {
+    await cluster.restart("fast");
+  }
+}
+
+describe.each(["fast", "immediate"] as const)(
+  "a database that is lost (%s) right after the provider acted",
+  (mode) => {
+    test("loses no payment: it ends by itself when the database is back, asked about and charged once", async () => {
+      const harness = await stage.start({ env: HASTY, database: database() });
+      await harness.deps.db.sql`truncate idempotency_keys, payments, attempts, timeline, outbox, reviews`;
+      const { control } = harness.sandbox;
+      const gate = {
+        match: { call: "payment_intents.confirm" },
+        fault: { type: "hang", effect: "applied" },
+      } as const;
+      await control.addFault(gate);
+      const key = newKey();
+      const { id } = documentOf(await pay(harness, { key, waitMs: 0 }));
+      await control.waitForHeld();
+      await cluster.stop(mode);
+      await control.release();
+
+      const refused = { code: "service_unavailable", extra: { retryAfterSeconds: 1 } };
+      await expect(pay(harness)).rejects.toMatchObject(refused);
+      await expect(pay(harness, { key })).rejects.toMatchObject(refused);
+      expect(await checkReadiness(harness.deps)).toMatchObject({ ready: false });
+
+      await cluster.start();
+      await until(
+        "a ready process",
+        () => checkReadiness(harness.deps),
+        (readiness) => readiness.ready,
+      );
+      await untilStatus(harness, id, "succeeded");
+      expect(await wireOf(harness)).toEqual([
+        "create 200",
+        expect.stringMatching(/^confirm/),
+        "retrieve 200",
+      ]);
+      expect(await pay(harness, { key })).toMatchObject({ type: "final", replayed: true });
+      expect(documentOf(await pay(harness)).status).toBe("succeeded");
+    });
+  },
+);

@@ -1,0 +1,31 @@
+import type { Harness } from "./harness.js";
+
+/** What a payment consists of. The installation, tenants, keys of the API and provider accounts stay as they are. */
+const TABLES = ["idempotency_keys", "payments", "attempts", "timeline", "outbox", "reviews"] as const;
+
+export type Dump = ReadonlyMap<string, string>;
+
+/** Every row of every payment, as a backup would have it. */
+export function dumpRows({ deps: { db } }: Harness): Promise<Dump> {
+  return db.sql.begin("isolation level repeatable read", async (tx) => {
+    const dump = new Map<string, string>();
+    for (const table of TABLES) {
+      const [row] = await tx<
+        { rows: string }[]
+      >`select coalesce(json_agg(t), '[]')::text as rows from ${tx(table)} t`;
+      dump.set(table, row?.rows ?? "[]");
+    }
+    return dump;
+  });
+}
+
+/** All rows written since are gone. An empty dump is a backup from before the first payment. */
+export async function restoreRows({ deps: { db } }: Harness, dump: Dump): Promise<void> {
+  await db.sql.begin(async (tx) => {
+    for (const table of TABLES.toReversed()) await tx`delete from ${tx(table)}`;
+    for (const table of TABLES) {
+      const rows = dump.get(table) ?? "[]";
+      await tx`insert into ${tx(table)} select * from json_populate_recordset(null::${tx(table)}, ${rows}::text::json)`;
+    }
+  });
+}
