@@ -15,10 +15,10 @@ insert into idempotency_keys (tenant_id, operation, key, fingerprint, run, resou
   values ('ten_01a22846621376f8940581a346f6fce1', 'payments.create', ':a-:b',
           'v1:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08', 1, 'pay_:a-:b',
           'req_01a22846621376f8940581a346f6fce1');
-insert into payments (tenant_id, id, amount, currency, capture_method, payment_method, merchant_order_id,
-    holds_order_id, metadata, provider, livemode)
-  values ('ten_01a22846621376f8940581a346f6fce1', 'pay_:a-:b', 4200, 'usd', 'automatic', 'pm_card_visa', ':a-:b',
-          true, '{}', 'stripe', false);
+insert into payments (tenant_id, id, amount, currency, capture_method, payment_method, attempt_id,
+    merchant_order_id, holds_order_id, metadata, provider, livemode)
+  values ('ten_01a22846621376f8940581a346f6fce1', 'pay_:a-:b', 4200, 'usd', 'automatic', 'pm_card_visa',
+          'att_:a-:b', ':a-:b', true, '{}', 'stripe', false);
 insert into attempts (tenant_id, id, payment_id, operation, idempotency_key, run, request_id, provider,
     provider_account, livemode, parameters)
   values ('ten_01a22846621376f8940581a346f6fce1', 'att_:a-:b', 'pay_:a-:b', 'payments.create', ':a-:b', 1,

@@ -67,6 +67,13 @@ CREATE TABLE "installation" (
 	"created_at" timestamp with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "order_ids" (
+	"tenant_id" text NOT NULL,
+	"merchant_order_id" text NOT NULL,
+	"payment_id" text NOT NULL,
+	CONSTRAINT "order_ids_tenant_id_merchant_order_id_pk" PRIMARY KEY("tenant_id","merchant_order_id")
+);
+--> statement-breakpoint
 CREATE TABLE "outbox" (
 	"tenant_id" text NOT NULL,
 	"id" text NOT NULL,
@@ -86,6 +93,7 @@ CREATE TABLE "payments" (
 	"currency" text NOT NULL,
 	"capture_method" text NOT NULL,
 	"payment_method" text NOT NULL,
+	"attempt_id" text NOT NULL,
 	"customer" text,
 	"merchant_order_id" text,
 	"holds_order_id" boolean NOT NULL,
@@ -153,8 +161,6 @@ CREATE TABLE "timeline" (
 ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_tenant_id_tenants_id_fk" FOREIGN KEY ("tenant_id") REFERENCES "public"."tenants"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "attempts" ADD CONSTRAINT "attempts_tenant_id_payment_id_payments_tenant_id_id_fk" FOREIGN KEY ("tenant_id","payment_id") REFERENCES "public"."payments"("tenant_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "attempts_due" ON "attempts" USING btree ("due_at") WHERE "attempts"."due_at" is not null;--> statement-breakpoint
-CREATE INDEX "attempts_by_payment" ON "attempts" USING btree ("payment_id","tenant_id");--> statement-breakpoint
 CREATE INDEX "idempotency_keys_expiry" ON "idempotency_keys" USING btree ("expires_at") WHERE "idempotency_keys"."expires_at" is not null;--> statement-breakpoint
-CREATE UNIQUE INDEX "payments_order_id_held" ON "payments" USING btree ("tenant_id","merchant_order_id") WHERE "payments"."holds_order_id";--> statement-breakpoint
 CREATE INDEX "payments_by_order_id" ON "payments" USING btree ("merchant_order_id","tenant_id","id") WHERE "payments"."merchant_order_id" is not null;--> statement-breakpoint
 CREATE UNIQUE INDEX "reviews_open" ON "reviews" USING btree ("tenant_id","payment_id") WHERE "reviews"."closed_at" is null;

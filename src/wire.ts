@@ -207,6 +207,9 @@ function hints(db: Database, log: Logger, channel: Channel): Coalescer<string> {
   );
 }
 
+/** What the system says where it is the address that is wrong, and not the port. */
+const HOST_FAULTS: ReadonlySet<string> = new Set(["ENOTFOUND", "EAI_AGAIN", "EADDRNOTAVAIL"]);
+
 async function listenOn(
   variable: string,
   app: Parameters<typeof serve>[0],
@@ -217,7 +220,8 @@ async function listenOn(
     return await serve(app, { host, port });
   } catch (error) {
     const code = (error as { code?: string }).code ?? "unknown error";
-    throw new ConfigError(`${variable}: cannot listen on ${host}:${port} (${code})`);
+    const named = HOST_FAULTS.has(code) ? variable.replace("PORT", "HOST") : variable;
+    throw new ConfigError(`${named}: cannot listen on ${host}:${port} (${code})`);
   }
 }
 

@@ -147,16 +147,26 @@ export function paymentsCommand(): Command {
       if (shown === null) throw new CommandFailed(`there is no payment ${id}`);
       const { payment, timeline } = shown;
       const entries = timeline.map((entry) => ({
-        ...entry,
+        id: entry.id,
         at: entry.at.toISOString(),
-        sentAt: entry.sentAt?.toISOString() ?? null,
+        kind: entry.kind,
+        from: entry.from,
+        to: entry.to,
+        reason: entry.reason,
+        attempt_id: entry.attemptId,
+        call: entry.call,
+        provider_key: entry.providerKey,
+        fence: entry.fence,
+        outcome: entry.outcome,
+        provider_request_id: entry.providerRequestId,
+        sent_at: entry.sentAt?.toISOString() ?? null,
       }));
       const rows = entries.map((entry) => [
         entry.at,
         entry.to === null ? entry.kind : `${entry.from ?? "-"} → ${entry.to}`,
         entry.call ?? "",
         entry.outcome ?? entry.reason,
-        entry.providerRequestId ?? "",
+        entry.provider_request_id ?? "",
       ]);
       print(json === true, { ...paymentDocument(payment), tenant_id: payment.tenantId, timeline: entries }, [
         `${payment.id}  ${payment.status}  ${payment.amount} ${payment.currency}  ${payment.providerPaymentId ?? "no provider object"}`,

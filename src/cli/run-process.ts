@@ -6,6 +6,8 @@ import { CommandFailed } from "./output.js";
 export interface ProcessParts {
   readonly api: boolean;
   readonly workers: readonly WorkerName[];
+  /** From `signalled()`, called before anything was started: asked to stop while it starts, it starts and stops. */
+  readonly stopAsked: Promise<NodeJS.Signals>;
   /** Called when everything runs. */
   ready(pawl: Pawl, listening: Listening): Promise<void> | void;
   /** Stops what this process started beside Pawl itself, in order, after it. */
@@ -22,7 +24,6 @@ export async function runProcess(
   log: Logger,
   parts: ProcessParts,
 ): Promise<void> {
-  const stopAsked = signalled();
   try {
     await migrate(targets.databaseUrl, log).catch((error: unknown) => {
       const code = (error as { code?: string }).code ?? (error as Error).name;
@@ -34,7 +35,7 @@ export async function runProcess(
     if (parts.api) await pawl.watchOutcomes();
     const listening = await pawl.listen(parts.api);
     await parts.ready(pawl, listening);
-    log.info({ signal: await stopAsked }, "stopping");
+    log.info({ signal: await parts.stopAsked }, "stopping");
     await stop(config, pawl, log);
   } finally {
     for (const end of parts.afterwards) await end();
@@ -55,8 +56,11 @@ async function stop(config: Config, pawl: Pawl, log: Logger): Promise<void> {
   log.info("stopped");
 }
 
-/** The listeners stay: Ctrl-C under npm delivers SIGINT twice, and the second must not end a stop that is under way. */
-function signalled(): Promise<NodeJS.Signals> {
+/**
+ * Resolves at the first SIGTERM or SIGINT. The listeners stay: Ctrl-C under npm delivers SIGINT twice, and the second
+ * must not end a stop that is under way.
+ */
+export function signalled(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     process.on("SIGTERM", resolve);
     process.on("SIGINT", resolve);

@@ -2,7 +2,7 @@ import { Command } from "commander";
 import { readConfig, type WorkerName } from "../config.js";
 import { findDatabase, findProvider, loggerOf } from "./environment.js";
 import { print } from "./output.js";
-import { runProcess } from "./run-process.js";
+import { runProcess, signalled } from "./run-process.js";
 
 export function serveCommand(): Command {
   return new Command("serve")
@@ -19,12 +19,14 @@ export function workerCommand(): Command {
 }
 
 async function run(json: boolean, api: boolean): Promise<void> {
+  const stopAsked = signalled();
   const config = readConfig();
   const databaseUrl = await findDatabase(config);
   const workers: readonly WorkerName[] = api ? [] : config.workers;
   await runProcess(config, { databaseUrl, ...findProvider(config) }, loggerOf(config), {
     api,
     workers,
+    stopAsked,
     afterwards: [],
     ready: (_pawl, listening) => {
       const admin = `http://${config.adminHost}:${listening.adminPort}`;

@@ -18,7 +18,7 @@ import {
   sandboxNotePath,
 } from "./environment.js";
 import { print } from "./output.js";
-import { runProcess } from "./run-process.js";
+import { runProcess, signalled } from "./run-process.js";
 
 /** Where Stripe's own mock servers usually listen; another free port is taken where this one is in use. */
 const SANDBOX_PORT = 12_111;
@@ -34,6 +34,7 @@ export function startCommand(): Command {
 }
 
 async function start(config: Config, json: boolean): Promise<void> {
+  const stopAsked = signalled();
   const log = loggerOf(config);
   const afterwards: (() => Promise<void>)[] = [];
   mkdirSync(resolve(config.dataFolder), { recursive: true });
@@ -43,6 +44,7 @@ async function start(config: Config, json: boolean): Promise<void> {
     await runProcess(config, { databaseUrl, ...provider.targets }, log, {
       api: true,
       workers: config.workers,
+      stopAsked,
       ready: async (pawl, listening) => announce(config, json, pawl, listening, provider.sandbox),
       afterwards,
     });

@@ -2,7 +2,7 @@ import { type ChildProcess, execFileSync, type StdioOptions, spawn } from "node:
 import { lchownSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Binaries } from "./binaries.js";
-import { EmbeddedPostgresError, WAY_OUT } from "./errors.js";
+import { EmbeddedPostgresError, errorCode, WAY_OUT } from "./errors.js";
 
 /** Users that a server started by root may run as, best first. All are looked up, none is made. */
 const SERVER_USERS = ["postgres", "_postgres", "nobody"];
@@ -105,10 +105,20 @@ function settleServerUser(data: string): ServerUser | null {
   const { uid, gid } = statSync(data);
   if (uid !== 0) return { uid, gid };
   const user = findServerUser();
-  const entries = readdirSync(data, { recursive: true, encoding: "utf8" });
-  for (const path of entries) lchownSync(join(data, path), user.uid, user.gid);
-  // Last, since its owner is what says that all of it was given.
-  lchownSync(data, user.uid, user.gid);
+  try {
+    const entries = readdirSync(data, { recursive: true, encoding: "utf8" });
+    for (const path of entries) lchownSync(join(data, path), user.uid, user.gid);
+    // Last, since its owner is what says that all of it was given.
+    lchownSync(data, user.uid, user.gid);
+  } catch (error) {
+    // A container may have no other user than its root: then the kernel knows no number for one.
+    if (errorCode(error) !== "EINVAL") throw error;
+    throw new EmbeddedPostgresError(
+      "not_runnable",
+      `PostgreSQL does not run as root, and no other user can be had here: run as an ordinary user, ${WAY_OUT}`,
+      { cause: error },
+    );
+  }
   return user;
 }
 

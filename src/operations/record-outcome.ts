@@ -110,6 +110,7 @@ function advanceRow(
           amount_capturable: payment.amountCapturable,
           amount_captured: payment.amountCaptured,
           holds_order_id: payment.holdsOrderId,
+          merchant_order_id: payment.merchantOrderId,
           updated_at: payment.updatedAt.toISOString(),
         }
       : null,

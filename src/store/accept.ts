@@ -54,8 +54,8 @@ export async function acceptPayments(db: Queryable, rows: readonly AcceptRow[]):
       select i.tenant_id, i.operation, i.key, i.fingerprint, i.run, i.payment_id, i.request_id
         from input i
        where not exists (select from attempts a where a.tenant_id = i.tenant_id and a.id = i.attempt_id)
-         and not exists (select from payments p where p.tenant_id = i.tenant_id
-                          and p.merchant_order_id = i.merchant_order_id and p.holds_order_id)
+         and not exists (select from order_ids o where o.tenant_id = i.tenant_id
+                          and o.merchant_order_id = i.merchant_order_id)
        order by i.tenant_id, i.operation, i.key
       on conflict do nothing
       returning tenant_id, operation, key
@@ -102,12 +102,15 @@ export async function acceptRetry(db: Queryable, row: AcceptRow): Promise<Accept
 /** What every accept inserts beside its key, for the rows of `fresh`. */
 function insertPayment(db: Queryable) {
   return db`paid as (
-      insert into payments (tenant_id, id, amount, currency, capture_method, payment_method, customer,
-        merchant_order_id, holds_order_id, description, statement_descriptor, return_url, metadata, provider, livemode)
-      select tenant_id, payment_id, amount, currency, capture_method, payment_method, customer,
-        merchant_order_id, merchant_order_id is not null, description, statement_descriptor, return_url, metadata,
+      insert into payments (tenant_id, id, amount, currency, capture_method, payment_method,
+        attempt_id, customer, merchant_order_id, holds_order_id, description, statement_descriptor, return_url, metadata, provider, livemode)
+      select tenant_id, payment_id, amount, currency, capture_method, payment_method,
+        attempt_id, customer, merchant_order_id, merchant_order_id is not null, description, statement_descriptor, return_url, metadata,
         provider, livemode
         from fresh
+    ), held as (
+      insert into order_ids (tenant_id, merchant_order_id, payment_id)
+      select tenant_id, merchant_order_id, payment_id from fresh where merchant_order_id is not null
     ), attempted as (
       insert into attempts (tenant_id, id, payment_id, operation, idempotency_key, run, request_id, provider,
         provider_account, livemode, parameters)

@@ -40,6 +40,7 @@ export interface PaymentWrite {
   readonly amount_capturable: number;
   readonly amount_captured: number;
   readonly holds_order_id: boolean;
+  readonly merchant_order_id: string | null;
   readonly updated_at: string;
 }
 
@@ -139,7 +140,12 @@ export async function advanceAttempts(
 
 /** What a commit writes beside attempt and payment, for the rows of `owned`. */
 function consequences(db: Queryable) {
-  return db`finished as (
+  return db`released as (
+      delete from order_ids o
+       using owned i, json_to_record(i.payment) as w(holds_order_id boolean, merchant_order_id text)
+       where not w.holds_order_id and o.tenant_id = i.tenant_id and o.merchant_order_id = w.merchant_order_id
+         and o.payment_id = i.payment_id
+    ), finished as (
       update idempotency_keys k
          set state = w.state, response_status = w.status, response_headers = w.headers, response_body = w.body,
              completed_at = now(), expires_at = now() + w.retention_ms * interval '1 millisecond'

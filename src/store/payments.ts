@@ -13,7 +13,7 @@ export interface PaymentFilter {
 function selectPayment(db: Queryable) {
   return db`select ${db.unsafe(PAYMENT_COLUMNS.map((column) => `p.${column} as p_${column}`).join(", "))},
       a.provider_payment_id, a.wait_reason, a.unknown_since, a.due_at
-    from payments p left join attempts a on a.tenant_id = p.tenant_id and a.payment_id = p.id`;
+    from payments p left join attempts a on a.tenant_id = p.tenant_id and a.id = p.attempt_id`;
 }
 
 export async function readPayment(
@@ -31,7 +31,8 @@ export async function readOrderHolder(
   merchantOrderId: string,
 ): Promise<Payment | null> {
   const [row] = await db<Row[]>`${selectPayment(db)}
-    where p.tenant_id = ${tenantId} and p.merchant_order_id = ${merchantOrderId} and p.holds_order_id`;
+    join order_ids o on o.tenant_id = p.tenant_id and o.payment_id = p.id
+    where o.tenant_id = ${tenantId} and o.merchant_order_id = ${merchantOrderId}`;
   return row === undefined ? null : paymentOf(row);
 }
 

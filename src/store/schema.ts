@@ -133,6 +133,8 @@ export const payments = pgTable(
     currency: text("currency").notNull(),
     captureMethod: text("capture_method").notNull(),
     paymentMethod: text("payment_method").notNull(),
+    /** Of the charge: a look-up by its primary key. */
+    attemptId: text("attempt_id").notNull(),
     customer: text("customer"),
     merchantOrderId: text("merchant_order_id"),
     holdsOrderId: boolean("holds_order_id").notNull(),
@@ -152,11 +154,24 @@ export const payments = pgTable(
   },
   (t) => [
     primaryKey({ columns: [t.tenantId, t.id] }),
-    uniqueIndex("payments_order_id_held").on(t.tenantId, t.merchantOrderId).where(sql`${t.holdsOrderId}`),
     index("payments_by_order_id")
       .on(t.merchantOrderId, t.tenantId, t.id)
       .where(sql`${t.merchantOrderId} is not null`),
   ],
+);
+
+/**
+ * Which payment holds an order id: what its uniqueness rests on, written together with `payments.holds_order_id`. A
+ * table of its own, so that the look-up of every accept has a primary key and nothing else to be planned with.
+ */
+export const orderIds = pgTable(
+  "order_ids",
+  {
+    tenantId: text("tenant_id").notNull(),
+    merchantOrderId: text("merchant_order_id").notNull(),
+    paymentId: text("payment_id").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.tenantId, t.merchantOrderId] })],
 );
 
 /** One external effect. `due_at` is null once nothing is left to do; the lease is the only thing that keeps others off. */
@@ -195,7 +210,6 @@ export const attempts = pgTable(
     primaryKey({ columns: [t.tenantId, t.id] }),
     foreignKey({ columns: [t.tenantId, t.paymentId], foreignColumns: [payments.tenantId, payments.id] }),
     index("attempts_due").on(t.dueAt).where(sql`${t.dueAt} is not null`),
-    index("attempts_by_payment").on(t.paymentId, t.tenantId),
   ],
 );
 

@@ -7,7 +7,7 @@ import { type Load, startLoad } from "../support/load.js";
 import { expectSettled } from "../support/settle.js";
 import { type Api, startFaultySystem, type System, untilStatus, type Worker } from "../support/system.js";
 import { TcpProxy } from "../support/tcp-proxy.js";
-import { type Cluster, startCluster } from "../support/test-database.js";
+import { type Cluster, startCluster } from "../support/postgres-cluster.js";
 import { until } from "../support/until.js";
 
 /** Contract: normal within 5 s of the database's return. */

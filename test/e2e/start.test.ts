@@ -42,7 +42,13 @@ describe("pawl start, in a copy of the package with nothing set", () => {
     const file = join(root, ".pawl/postgres/data/postmaster.pid");
     return existsSync(file) ? Number(readFileSync(file, "utf8").split("\n")[0]) : null;
   };
-  const isAlive = (pid: number) => existsSync(`/proc/${pid}`) || process.platform !== "linux";
+  const isAlive = (pid: number) => {
+    try {
+      return process.kill(pid, 0);
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code !== "ESRCH";
+    }
+  };
 
   it("makes a payment, keeps it and its key through kill -9, and stops cleanly on Ctrl-C", async () => {
     const first = await start();
@@ -65,7 +71,7 @@ describe("pawl start, in a copy of the package with nothing set", () => {
     expect(pid).not.toBeNull();
     expect(await second.process.stop("SIGINT")).toEqual({ code: 0, signal: null });
     expect(postgresPid()).toBeNull();
-    if (process.platform === "linux") expect(isAlive(pid ?? 0)).toBe(false);
+    expect(isAlive(pid ?? 0)).toBe(false);
     await expect(fetch(second.said.sandbox_url)).rejects.toThrow();
     const secrets = readFileSync(join(root, ".pawl/development-key"), "utf8");
     expect(secrets.trim()).toBe(first.said.api_key);
@@ -100,8 +106,8 @@ describe("pawl start, in a copy of the package with nothing set", () => {
     const client = new ApiClient(running.said.api_url, secret);
     const paid = await client.pay(VISA);
     expect(paid.status).toBe(201);
-    const shown = await runJson<{ id: string; timeline: unknown[] }>(["payments", "show", paid.json.id ?? ""], here());
-    expect([shown.id, shown.timeline.length], JSON.stringify(shown.timeline)).toEqual([paid.json.id, 2]);
+    const shown = await runJson<{ status: string }>(["payments", "show", paid.json.id ?? ""], here());
+    expect(shown.status).toBe("succeeded");
 
     const second = await run(["start"], here());
     expect(second.exit).toEqual({ code: 1, signal: null });
@@ -119,8 +125,10 @@ describe("pawl start, in a copy of the package with nothing set", () => {
       const starting = new RealProcess(["start"], here());
       if (saidFirst !== "") await starting.says(saidFirst);
       else await until("a start under way", () => postgresPid(), (pid) => pid !== null);
-      await starting.stop("SIGINT");
-      await until("no database server left", postgresPid, (pid) => pid === null);
+      const pid = postgresPid() ?? 0;
+      expect(await starting.stop("SIGINT")).toEqual({ code: 0, signal: null });
+      expect(postgresPid()).toBeNull();
+      expect(isAlive(pid)).toBe(false);
     }
     const again = await start();
     expect((await again.client.pay(VISA)).status).toBe(201);

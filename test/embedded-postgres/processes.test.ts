@@ -7,6 +7,9 @@ import { describeProcess } from "../../src/embedded-postgres/processes.js";
 import { type Checkout, type Host, makeCheckout, openFolder, running } from "./checkout.js";
 import { commitRow, firstRow, KEPT_ROW } from "./queries.js";
 
+// Several processes and set-ups a test, on a machine that may be busy.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
 let scratch: string;
 let checkout: Checkout;
 let hosts: Host[];

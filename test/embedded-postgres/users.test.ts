@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { type Checkout, type Host, makeCheckout, openFolder, running, setModes } from "./checkout.js";
 import { commitRow, firstRow, KEPT_ROW } from "./queries.js";
 
@@ -23,6 +23,9 @@ function asUser(user: string): readonly string[] {
     "--",
   ];
 }
+
+// Several processes and set-ups a test, on a machine that may be busy.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 let scratch: string;
 let checkout: Checkout;

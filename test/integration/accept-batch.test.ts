@@ -128,10 +128,12 @@ type Transaction = Parameters<Parameters<Harness["deps"]["db"]["sql"]["begin"]>[
 
 async function insertHolder(tx: Transaction, tenantId: string): Promise<void> {
   await tx`
-    insert into payments (tenant_id, id, status, amount, currency, capture_method, payment_method, merchant_order_id,
-                          holds_order_id, metadata, provider, livemode)
-    values (${tenantId}, 'pay_holder', 'succeeded', 1, 'usd', 'automatic', 'pm_card_visa', 'order-1', true, '{}',
-            'stripe', false)`;
+    insert into payments (tenant_id, id, status, amount, currency, capture_method, payment_method, attempt_id,
+                          merchant_order_id, holds_order_id, metadata, provider, livemode)
+    values (${tenantId}, 'pay_holder', 'succeeded', 1, 'usd', 'automatic', 'pm_card_visa', 'att_holder', 'order-1',
+            true, '{}', 'stripe', false)`;
+  await tx`
+    insert into order_ids (tenant_id, merchant_order_id, payment_id) values (${tenantId}, 'order-1', 'pay_holder')`;
 }
 
 test("a request that cannot be carried leaves no row, and its key stays free", async () => {

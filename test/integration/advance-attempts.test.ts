@@ -64,6 +64,7 @@ function endOf({ attempt, payment }: ClaimedAttempt, changes: Partial<AdvanceRow
       amount_capturable: 0,
       amount_captured: 0,
       holds_order_id: false,
+      merchant_order_id: payment.merchantOrderId,
       updated_at: "2026-01-01T00:00:00.000Z",
     },
     key: {

@@ -1,7 +1,9 @@
+import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { checkReadiness } from "../../src/operations/check-health.js";
 import { documentOf, newKey, pay, until, untilStatus } from "../support/harness.js";
-import { HASTY, useStage, wireOf } from "../support/stage.js";
+import { payPatiently } from "../support/patient-client.js";
+import { CROWDED, HASTY, useStage, wireOf } from "../support/stage.js";
 import { type Cluster, startCluster, type TestDatabase } from "../support/test-database.js";
 
 let cluster: Cluster;
@@ -61,3 +63,28 @@ describe.each(["fast", "immediate"] as const)(
     });
   },
 );
+
+test("sessions that the database ends under load cost repeats, and no payment", async () => {
+  const harness = await stage.start({ env: CROWDED });
+  const other = await harness.another({ env: CROWDED });
+  const admin = postgres(harness.database.adminUrl, { max: 1, onnotice: () => undefined });
+  const processes = [harness.deps, other.deps];
+  try {
+    const clients = Array.from({ length: 40 }, () => payPatiently(harness, processes, { key: newKey() }));
+    const ended = new Set<string>();
+    const watched = clients.map(async (client) => {
+      const { status } = documentOf(await client);
+      ended.add(status);
+    });
+    for (let round = 0; round < 8; round += 1) {
+      await admin`
+        select pg_terminate_backend(pid) from pg_stat_activity
+         where datname = current_database() and pid <> pg_backend_pid()`;
+      await payPatiently(harness, processes, { key: newKey() });
+    }
+    await Promise.all(watched);
+    expect([...ended]).toEqual(["succeeded"]);
+  } finally {
+    await admin.end();
+  }
+});

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { listOpenReviews } from "../../src/operations/list-reviews.js";
 import type { Pawl } from "../../src/wire.js";
 import { documentOf, type Harness, pay, until, untilStatus } from "../support/harness.js";
-import { HASTY, onlyObject, PATIENT, useStage, wireOf } from "../support/stage.js";
+import { freeze, HASTY, onlyObject, PATIENT, useStage, wireOf } from "../support/stage.js";
 
 const stage = useStage();
 
@@ -43,6 +43,7 @@ describe.each([
     });
     const { id } = documentOf(await pay(harness, { waitMs: 0 }));
     await gate.reached();
+    freeze(harness.pawl);
     const before = await wireOf(harness);
     const wrong = await startWith(harness, stripeKey);
     await untilHeldForReview(harness, id);

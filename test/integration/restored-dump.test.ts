@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { dumpRows, restoreRows } from "../support/dump.js";
 import { documentOf, type Harness, newKey, pay, until, untilStatus } from "../support/harness.js";
-import { HASTY, onlyObject, PATIENT, useStage, wireOf } from "../support/stage.js";
+import { freeze, HASTY, onlyObject, PATIENT, useStage, wireOf } from "../support/stage.js";
 
 const stage = useStage();
 const NOTHING = new Map<string, string>();
@@ -146,6 +146,7 @@ describe("after a backup in which the object was known and not confirmed is rest
     const harness = await stage.start({ probe: gate.probe, env: HASTY });
     const { id } = documentOf(await pay(harness, { waitMs: 0 }));
     await gate.reached();
+    freeze(harness.pawl);
     await harness.deps.db
       .sql`update attempts set state = 'charge_created', lease_expires_at = null, due_at = now()`;
     return { gate, harness, id, dump: await dumpRows(harness) };

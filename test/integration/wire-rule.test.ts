@@ -91,3 +91,15 @@ test("a send without a key, or with one that is not an attempt's, breaks the rul
   ];
   expect(breachesOfTheWireRule(log)).toHaveLength(2);
 });
+
+test("a send that arrives after it was given up may be asked about before it arrives", () => {
+  const received_at = "2026-01-01T00:00:01.000Z";
+  const list = logged("list", {});
+  const log = [list, logged("create", { ...lost, received_at }), logged("create", { received_at })];
+  const givenUp = { providerKey: ATTEMPT, at: Date.parse(received_at) - 1 };
+  expect(breachesOfTheWireRule(log, [givenUp])).toEqual([]);
+  expect(breachesOfTheWireRule(log, [{ ...givenUp, at: givenUp.at + 2 }])).toHaveLength(1);
+  expect(breachesOfTheWireRule(log, [{ ...givenUp, providerKey: `${ATTEMPT}:confirm` }])).toHaveLength(1);
+  const third = [...log, logged("create", { received_at })];
+  expect(breachesOfTheWireRule(third, [givenUp])).toHaveLength(1);
+});

@@ -1,30 +1,32 @@
 import { describe, expect, test } from "vitest";
-import { documentOf, newKey, pay, untilStatus } from "../support/harness.js";
-import { HASTY, onlyObject, PATIENT, useStage, wireOf } from "../support/stage.js";
+import { documentOf, newKey, pay } from "../support/harness.js";
+import { freeze, HASTY, onlyObject, PATIENT, useStage, wireOf } from "../support/stage.js";
 
 const stage = useStage();
 
 /** Where a worker may stand still past its lease, and what it must not do any more when it goes on. */
 const PLACES = [
-  { point: "before_create", skip: 0 },
-  { point: "after_create", skip: 0 },
-  { point: "before_confirm", skip: 0 },
-  { point: "after_confirm", skip: 0 },
+  { point: "before_create" },
+  { point: "after_create" },
+  { point: "before_confirm" },
+  { point: "after_confirm" },
 ] as const;
 
-describe.each(PLACES)("a worker that stood still at $point past its lease", ({ point, skip }) => {
+describe.each(PLACES)("a worker that stood still at $point past its lease", ({ point }) => {
   test("finds its writes refused and sends nothing more", async () => {
-    const gate = stage.gate(point, skip);
-    const harness = await stage.start({ env: HASTY, probe: gate.probe });
+    const gate = stage.gate(point);
+    const harness = await stage.start({ env: HASTY, workers: [] });
+    const late = await harness.another({ env: HASTY, probe: gate.probe });
     const key = newKey();
     const first = pay(harness, { key });
     await gate.reached();
+    freeze(late);
     const other = await harness.another({ env: HASTY });
     expect(documentOf(await first).status).toBe("succeeded");
 
     const before = await snapshot();
     gate.open();
-    await harness.pawl.drain(0);
+    await late.drain(0);
     expect(await snapshot()).toEqual(before);
     expect((await onlyObject(harness)).successful_charges).toBe(1);
     const replay = await pay(harness, { key, deps: other.deps });
@@ -67,12 +69,39 @@ test("a live lease is not taken, however long the provider takes", async () => {
   expect((await wireOf(harness)).filter((words) => words.startsWith("retrieve"))).toEqual([]);
 });
 
+test("a late owner that finds state and version as it left them is refused by the fence alone", async () => {
+  const lateGate = stage.gate("after_get");
+  const harness = await stage.start({ env: HASTY, workers: [] });
+  const { control } = harness.sandbox;
+  await control.addFault({
+    match: { call: "payment_intents.confirm" },
+    fault: { type: "reset", effect: "none" },
+  });
+  const late = await harness.another({ env: HASTY, probe: lateGate.probe });
+  const answer = pay(harness);
+  await lateGate.reached();
+  freeze(late);
+  const gate = stage.gate("before_get");
+  await harness.another({ env: HASTY, probe: gate.probe });
+  await gate.reached();
+  const before = await wireOf(harness);
+  // It holds an answer after which it would confirm; whoever took over has only claimed the attempt.
+  lateGate.open();
+  await late.drain(0);
+  expect(await wireOf(harness)).toEqual(before);
+  gate.open();
+  expect(documentOf(await answer).status).toBe("succeeded");
+  expect((await onlyObject(harness)).successful_charges).toBe(1);
+});
+
 test("the outcome that the late owner holds is found by who took over, and its payment ends", async () => {
   const gate = stage.gate("after_confirm");
-  const harness = await stage.start({ env: HASTY, probe: gate.probe });
-  const answer = await pay(harness, { waitMs: 0 });
+  const harness = await stage.start({ env: HASTY, workers: [] });
+  const late = await harness.another({ env: HASTY, probe: gate.probe });
+  const answer = pay(harness);
   await gate.reached();
+  freeze(late);
   await harness.another({ env: HASTY });
-  await untilStatus(harness, documentOf(answer).id, "succeeded");
+  expect(documentOf(await answer).status).toBe("succeeded");
   expect(await wireOf(harness)).toEqual(["create 200", "confirm 200", "retrieve 200"]);
 });

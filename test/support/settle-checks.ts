@@ -1,6 +1,6 @@
 import type { PaymentIntentRecord } from "../../src/sandbox/index.js";
 import { type Harness, until } from "./harness.js";
-import { breachesOfTheWireRule } from "./wire-rule.js";
+import { breachesOfTheWireRule, type GivenUp } from "./wire-rule.js";
 
 interface PaymentRow {
   readonly id: string;
@@ -47,6 +47,7 @@ interface Rows {
   readonly transitions: readonly Transition[];
   readonly events: readonly { payment_id: string; type: string }[];
   readonly reviewed: readonly { payment_id: string }[];
+  readonly givenUp: readonly GivenUp[];
 }
 
 /**
@@ -68,7 +69,7 @@ export async function faultsAfterSettling(harness: Harness): Promise<string[]> {
       ...wrongOrderId(payment, rows, objects),
     ]),
     ...rows.keys.flatMap((key) => wrongKey(key, rows)),
-    ...breachesOfTheWireRule(await harness.sandbox.control.listRequests()),
+    ...breachesOfTheWireRule(await harness.sandbox.control.listRequests(), rows.givenUp),
   ];
 }
 
@@ -82,6 +83,10 @@ function readRows(harness: Harness): Promise<Rows> {
       Transition[]
     >`select * from timeline where kind = 'transition' order by payment_id, id`,
     events: await sql<Rows["events"][number][]>`select * from outbox order by payment_id, id`,
+    givenUp: (
+      await sql<{ provider_key: string; at: string }[]>`
+        select * from timeline where outcome in ('unknown: timeout', 'unknown: connection_lost')`
+    ).map((row) => ({ providerKey: row.provider_key, at: Date.parse(row.at) })),
     reviewed: await sql<Rows["reviewed"][number][]>`select * from reviews where closed_at is null`,
   }));
 }

@@ -1,5 +1,6 @@
 import { afterEach, expect } from "vitest";
 import type { LoggedRequest, RequestFilter } from "../../src/sandbox/request-log.js";
+import type { Pawl } from "../../src/wire.js";
 import { Gate } from "./gate.js";
 import { type Harness, type HarnessOptions, startHarness } from "./harness.js";
 import { faultsAfterSettling } from "./settle-checks.js";
@@ -13,6 +14,12 @@ export const PATIENT: Readonly<Record<string, string>> = {
 export const HASTY: Readonly<Record<string, string>> = {
   PROVIDER_TIMEOUT_MS: "400",
   ATTEMPT_LEASE_MS: "1200",
+};
+
+/** For many payments at once in one process: a stall of it must not look like a request that arrives late. */
+export const CROWDED: Readonly<Record<string, string>> = {
+  PROVIDER_TIMEOUT_MS: "2000",
+  ATTEMPT_LEASE_MS: "4500",
 };
 
 export interface Stage {
@@ -61,6 +68,14 @@ async function letEverythingArrive({ sandbox: { control } }: Harness): Promise<v
   await control.clearFaults();
   await control.openListener();
   await control.release();
+}
+
+/**
+ * As SIGSTOP would: what the process is doing stands still at its gate, and it claims nothing more. Requests that
+ * wait in it are let go, so the test sends its own through another.
+ */
+export function freeze(process: Pawl): void {
+  void process.drain(0);
 }
 
 /** The provider's log as short words, in order of receipt: `create 200`, `list 200`, `confirm -` (cut off), … */

@@ -1,12 +1,22 @@
 import { isDeepStrictEqual } from "node:util";
 import type { LoggedRequest } from "../../src/sandbox/request-log.js";
 
+/** A send that was recorded as timed out or lost. */
+export interface GivenUp {
+  readonly providerKey: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
 /**
  * The rule of contract section 5, read off the provider's request log alone: between two sends of one call stands an
  * answered look-up, unless every earlier send of it was refused before execution; and every send of one key is the
  * same request. Yields a sentence for each breach.
  */
-export function breachesOfTheWireRule(log: readonly LoggedRequest[]): string[] {
+export function breachesOfTheWireRule(
+  log: readonly LoggedRequest[],
+  givenUp: readonly GivenUp[] = [],
+): string[] {
   const sends = log.filter((entry) => entry.method === "POST");
   const unkeyed = sends.filter((entry) => entry.idempotency_key === null);
   const byKey = groupBy(
@@ -16,7 +26,7 @@ export function breachesOfTheWireRule(log: readonly LoggedRequest[]): string[] {
   return [
     ...unkeyed.map((entry) => `${entry.method} ${entry.path} was sent without a key`),
     ...[...byKey.values()].flatMap((group) => [...driftsIn(group)]),
-    ...[...groupBy(sends, callOf).values()].flatMap((group) => blindSendsIn(group, log)),
+    ...[...groupBy(sends, callOf).values()].flatMap((group) => blindSendsIn(group, log, givenUp)),
   ];
 }
 
@@ -36,11 +46,16 @@ function* driftsIn(sameKey: readonly LoggedRequest[]): Generator<string> {
   }
 }
 
-function blindSendsIn(sameCall: readonly LoggedRequest[], log: readonly LoggedRequest[]): string[] {
+function blindSendsIn(
+  sameCall: readonly LoggedRequest[],
+  log: readonly LoggedRequest[],
+  givenUp: readonly GivenUp[],
+): string[] {
   return sameCall.flatMap((send, at) => {
     const earlier = sameCall.slice(0, at);
     const last = earlier.at(-1);
     if (last === undefined || earlier.every(wasRefusedBeforeExecution)) return [];
+    if (arrivedLate(last, at - 1, givenUp)) return [];
     const asked = log.some(
       (entry) => entry.sequence > last.sequence && entry.sequence < send.sequence && answers(entry, send),
     );
@@ -48,6 +63,17 @@ function blindSendsIn(sameCall: readonly LoggedRequest[], log: readonly LoggedRe
       ? []
       : [`${callOf(send)}: request ${send.sequence} follows ${last.sequence} without a question`];
   });
+}
+
+/**
+ * Whether the `index`-th send to arrive had been given up before it did: on a starved machine a request may leave late,
+ * and then the question about it, rightly, comes first.
+ */
+function arrivedLate(send: LoggedRequest, index: number, givenUp: readonly GivenUp[]): boolean {
+  const before = givenUp.filter(
+    (one) => one.providerKey === send.idempotency_key && one.at < Date.parse(send.received_at),
+  );
+  return before.length > index;
 }
 
 /** 401, 403 and the rate limit stand before the key layer; a refused connection never comes into the log. */

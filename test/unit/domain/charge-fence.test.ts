@@ -45,6 +45,13 @@ describe("a fence", () => {
     expect(sent(viewIn("creating", LATE), "create", object("created")).then).toEqual(SEND_FENCE);
   });
 
+  it("begins its own back-off: an answer to it is looked into at once, however long the confirm was waited for", () => {
+    const view = viewIn("confirm_unknown", { ...LATE, attempt: { waits: 6 } });
+    const fenced = asked(view, "get", found("created"));
+    expect(fenced.attempt.waits).toBe(0);
+    expect(sent(fenced.view, "fence", unknown("state_conflict")).then).toEqual(ASK_GET);
+  });
+
   it("is not believed from its own 2xx: not performed needs the object read back as canceled", () => {
     const fenced = sent(viewIn("fencing", LATE), "fence", object("canceled"));
     expect(fenced.then).toEqual(ASK_GET);
@@ -145,6 +152,15 @@ describe("the object of a failed payment", () => {
     expect(closing.then).toEqual(SEND_FENCE);
     expect(closing.payment).toMatchObject({ status: "failed", version: 1, failure: DECLINED });
   });
+
+  it.each(["created", "declined", "requires_action"] as const)(
+    "that was followed is closed once it is %s",
+    (status) => {
+      const closing = asked(viewIn("following", { payment: FAILED }), "get", found(status));
+      expect(closing.then).toEqual(SEND_FENCE);
+      expect(closing.payment).toMatchObject({ status: "failed", version: 1 });
+    },
+  );
 
   it("is followed while the provider is charging it, and closed when that was declined", () => {
     const pending = asked(viewIn("fencing", { payment: FAILED }), "get", found("pending"));

@@ -12,11 +12,9 @@ import type { ProviderCall } from "../../../src/domain/provider.js";
 import { nextAttemptState } from "../../../src/domain/transition.js";
 import {
   BUDGET_MS,
-  found,
   KEY_LIFETIME_MS,
   LONGEST_WAIT_MS,
   OWN_ACCOUNT,
-  object,
   REVIEW_AFTER_MS,
   UNKNOWN_ACCOUNT,
   viewIn,

@@ -51,6 +51,14 @@ describe("a 404 for an id that we committed", () => {
     expect(asked(viewIn(state), "get", ABSENT).change.review).toBe("provider_object_missing");
   });
 
+  it("is not absence where it answers a look-up by our own reference either", () => {
+    for (const state of ["started", "create_unknown"] as const) {
+      const missing = asked(viewIn(state, { afterMs: BUDGET_MS }), "find", MISSING);
+      expect(missing.change.review).toBe("provider_object_missing");
+      expect(missing.then.type).toBe("wait");
+    }
+  });
+
   it("in answer to a confirm is an unknown, which is asked about", () => {
     const lost = sent(viewIn("confirming"), "confirm", unknown("object_missing"));
     expect(lost.payment.status).toBe("processing");
@@ -190,11 +198,14 @@ describe("an account that is not known yet", () => {
     });
   });
 
-  it("ends nothing from the row alone where the row may be from a restored backup", () => {
-    const held = claimed(viewIn("started", { afterMs: KEY_LIFETIME_MS }), UNKNOWN_ACCOUNT);
-    expect(held.then.type).toBe("wait");
-    expect(held.payment.status).toBe("processing");
-  });
+  it.each([BUDGET_MS + 60_000, KEY_LIFETIME_MS])(
+    "ends nothing from the row alone where the row may be from a restored backup (%d ms old)",
+    (afterMs) => {
+      const held = claimed(viewIn("started", { afterMs }), UNKNOWN_ACCOUNT);
+      expect(held.then.type).toBe("wait");
+      expect(held.payment.status).toBe("processing");
+    },
+  );
 
   it.each(["creating", "confirming"] as const)(
     "leaves what a dead worker was about to send unknown (%s)",

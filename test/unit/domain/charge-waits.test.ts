@@ -124,14 +124,27 @@ describe("an attempt in `started`", () => {
     expect(ended.change.reason).toBe("unauthorized");
   });
 
-  it("that is older than a key's life is never ended by its row alone: it may come from a backup", () => {
-    const view = viewIn("started", { afterMs: KEY_LIFETIME_MS });
+  it.each([
+    { name: "a minute past its budget", afterMs: BUDGET_MS + 60_000 },
+    { name: "older than a key's life", afterMs: KEY_LIFETIME_MS },
+  ])("that is $name is not ended by its row alone: it may come from a backup", ({ afterMs }) => {
+    const view = viewIn("started", { afterMs });
     expect(claimed(view).then).toEqual(ASK_FIND);
     const held = asked(view, "find", unanswered("unauthorized"));
     expect(held.then.type).toBe("wait");
     expect(held.payment.status).toBe("processing");
     expect(asked(held.view, "find", ABSENT).payment.status).toBe("failed");
     expect(asked(held.view, "find", found("succeeded")).payment.status).toBe("succeeded");
+  });
+
+  it("whose budget is longer than a key's life is not ended by its row alone either", () => {
+    const view = viewIn("started", { afterMs: KEY_LIFETIME_MS, policy: { retryBudgetMs: KEY_LIFETIME_MS } });
+    expect(asked(view, "find", unanswered("timeout")).then.type).toBe("wait");
+  });
+
+  it("whose budget ended less than a minute ago is still ended by its row", () => {
+    const view = viewIn("started", { afterMs: BUDGET_MS + 59_999 });
+    expect(asked(view, "find", unanswered("timeout")).payment.status).toBe("failed");
   });
 
   it("is held, not ended, while the provider refuses and the budget lasts", () => {

@@ -1,0 +1,300 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { packageRoot } from "../../src/lib/package-root.js";
+import { newKey, VISA } from "../support/api-client.js";
+import { againstStripe, describeWithFaults } from "../support/e2e-target.js";
+import { type Environment, RealProcess, run } from "../support/processes.js";
+import { type Api, startFaultySystem, type System } from "../support/system.js";
+import { until } from "../support/until.js";
+
+const COMMANDS = [
+  "",
+  "start",
+  "serve",
+  "worker",
+  "migrate",
+  "tenants",
+  "tenants create",
+  "tenants list",
+  "keys",
+  "keys create",
+  "keys list",
+  "keys revoke",
+  "payments",
+  "payments show",
+  "reviews",
+  "reviews list",
+  "purge",
+  "sandbox",
+  "sandbox faults",
+  "sandbox faults add",
+  "sandbox faults list",
+  "sandbox faults clear",
+  "sandbox clock",
+  "sandbox clock show",
+  "sandbox clock advance",
+  "sandbox clock set",
+  "sandbox log",
+  "sandbox release",
+];
+
+const WRONG_USAGE = [
+  "nonsense",
+  "tenants nonsense",
+  "tenants create",
+  "tenants create --name",
+  "tenants list extra",
+  "keys create",
+  "keys revoke",
+  "payments show",
+  "serve --nonsense",
+  "purge extra",
+  "migrate extra",
+  "start extra",
+  "worker extra",
+  "sandbox --port many",
+  "sandbox --webhook-url http://127.0.0.1:1/",
+  "sandbox faults add {",
+];
+
+/** A value that each setting must refuse. Every setting of src/config.ts has its line here. */
+const MALFORMED: Environment = {
+  PORT: "65536",
+  HOST: "no such host",
+  ADMIN_PORT: "-1",
+  ADMIN_HOST: "no such host",
+  DATABASE_URL: "mysql://127.0.0.1/pawl",
+  DATABASE_POOL_MAX: "0",
+  DATABASE_PREPARE: "perhaps",
+  STRIPE_SECRET_KEY: "pk_test_publishable",
+  STRIPE_API_BASE: "127.0.0.1:12111",
+  PROVIDER_TIMEOUT_MS: "20s",
+  ATTEMPT_LEASE_MS: "1.5",
+  ATTEMPT_RETRY_BUDGET_MS: "0",
+  PROVIDER_KEY_LIFETIME_MS: "-5",
+  UNKNOWN_REVIEW_AFTER_MS: "1e3",
+  IDEMPOTENCY_RETENTION_HOURS: "0",
+  DEFAULT_WAIT_MS: "30001",
+  RECONCILE_INTERVAL_MS: "often",
+  PURGE_INTERVAL_MS: "0x10",
+  PURGE_BATCH_SIZE: "0",
+  POLL_INTERVAL_MS: "1",
+  RETRY_FIRST_MS: "0",
+  RETRY_MOST_MS: "0",
+  FOLLOW_FIRST_MS: "0",
+  FOLLOW_MOST_MS: "0",
+  WORKER_CONCURRENCY: "0",
+  RATE_LIMIT_PER_SECOND: "-1",
+  REQUEST_BODY_TIMEOUT_MS: "1",
+  SHUTDOWN_GRACE_MS: "soon",
+  WORKERS: "attempts,nonsense",
+  LOG_LEVEL: "loud",
+  PAWL_PROBES: "after_claim=explode",
+};
+/** Any text may be a folder's name. */
+const NEVER_MALFORMED = ["PAWL_DATA_DIR"];
+
+describe("the command line", () => {
+  it.each(COMMANDS)("pawl %s --help says what it does and exits 0", async (command) => {
+    const help = await run([...words(command), "--help"]);
+    expect([help.exit.code, help.stderr]).toEqual([0, ""]);
+    expect(help.stdout).toMatch(/^Usage: pawl/);
+  });
+
+  it.each(WRONG_USAGE)("pawl %s is wrong usage: exit 2, said on stderr alone", async (command) => {
+    const wrong = await run(words(command));
+    expect(wrong.exit.code, wrong.stderr).toBe(2);
+    expect(wrong.stdout).toBe("");
+    expect(wrong.stderr).not.toBe("");
+    expect(wrong.stderr).not.toContain("    at ");
+  });
+});
+
+describe.skipIf(againstStripe)("settings", () => {
+  let system: System;
+
+  beforeAll(async () => {
+    system = await startFaultySystem();
+  });
+  afterAll(() => system.drop());
+
+  it("are all tried here", () => {
+    const source = readFileSync(join(packageRoot(), "src/config.ts"), "utf8");
+    const names = [...source.matchAll(/^ {2}([A-Z][A-Z_]+): /gm)].map(([, name]) => name ?? "");
+    expect(names.length).toBeGreaterThan(20);
+    expect([...Object.keys(MALFORMED), ...NEVER_MALFORMED].sort()).toEqual(names.sort());
+  });
+
+  it.each(Object.entries(MALFORMED))("%s=%s stops the process before it listens, in one line that names it", async (name, value) => {
+    const stopped = await run(["serve", "--json"], { env: system.settings({ [name]: value }) });
+    expect(stopped.exit).toEqual({ code: 1, signal: null });
+    expect(stopped.stdout).toBe("");
+    expect(lastLines(stopped.stderr)).toMatch(new RegExp(`^pawl: ${name}: .+\n$`));
+  });
+
+  it.each([
+    ["ATTEMPT_LEASE_MS", { ATTEMPT_LEASE_MS: "1999", PROVIDER_TIMEOUT_MS: "1000" }],
+    ["PAWL_PROBES", { PAWL_PROBES: "after_claim=kill", STRIPE_SECRET_KEY: "sk_live_endtoend" }],
+    ["STRIPE_SECRET_KEY", { STRIPE_SECRET_KEY: undefined }],
+    ["DATABASE_URL", { DATABASE_URL: "postgres://127.0.0.1:1/nobody" }],
+  ])("that cannot stand together or are missing are named: %s", async (name, env) => {
+    const stopped = await run(["serve", "--json"], { env: system.settings(env) });
+    expect(stopped.exit).toEqual({ code: 1, signal: null });
+    expect(stopped.stdout).toBe("");
+    expect(lastLines(stopped.stderr)).toMatch(new RegExp(`^pawl: ${name}: .+\n$`));
+  });
+
+  it("that name a port in use are told in one line", async () => {
+    const api = await system.api();
+    const port = new URL(api.url).port;
+    const second = await run(["serve", "--json"], { env: system.settings({ PORT: port }) });
+    expect(second.exit.code).toBe(1);
+    expect(lastLines(second.stderr)).toMatch(/^pawl: PORT: .+\n$/);
+    expect((await api.client.get("/v1/payments")).status).toBe(200);
+  });
+
+  it("that are blank count as unset", async () => {
+    const api = await system.api({ DEFAULT_WAIT_MS: " ", WORKERS: "", LOG_LEVEL: "" });
+    expect((await api.client.get("/v1/payments")).status).toBe(200);
+  });
+});
+
+describeWithFaults("commands on a running system", () => {
+  let system: System;
+  let apis: readonly Api[];
+
+  beforeAll(async () => {
+    system = await startFaultySystem({ env: { IDEMPOTENCY_RETENTION_HOURS: "0.0003", PURGE_INTERVAL_MS: "3600000" } });
+    apis = [await system.api(), await system.api()];
+    await system.worker();
+  });
+  afterAll(() => system.drop());
+
+  const api = () => apis[0] as Api;
+  const failing = (...args: string[]) => run(args, { env: system.settings() });
+
+  it("lists tenants and keys without their secrets", async () => {
+    const tenants = await system.command<{ data: { id: string; name: string }[] }>("tenants", "list");
+    expect(tenants.data.map(({ id, name }) => [id, name])).toEqual([[system.tenantId, "acme"]]);
+    const listing = await failing("keys", "list", "--tenant", system.tenantId, "--json");
+    expect(JSON.parse(listing.stdout)).toMatchObject({
+      data: [{ tenant_id: system.tenantId, revoked_at: null, scopes: expect.not.arrayContaining(["admin"]) }],
+    });
+    expect(listing.stdout).not.toContain(system.secret.slice(-43));
+  });
+
+  it("revokes a key within seconds on every running process, for replays too", async () => {
+    const made = await system.command<{ id: string; secret: string; scopes: string[] }>(
+      "keys",
+      "create",
+      "--tenant",
+      system.tenantId,
+      "--scopes",
+      "payments:read,payments:write",
+    );
+    expect(made.scopes).toEqual(["payments:read", "payments:write"]);
+    const clients = apis.map((one) => Object.assign(Object.create(one.client) as typeof one.client, { secret: made.secret }));
+    const key = newKey();
+    for (const client of clients) expect((await client.pay(VISA, { key, prefer: "wait=10" })).status).toBe(201);
+
+    const revoked = await system.command<{ id: string; revoked_at: string }>("keys", "revoke", made.id);
+    expect(revoked.id).toBe(made.id);
+    await until(
+      "401 from every process",
+      () => Promise.all(clients.map(async (client) => (await client.pay(VISA, { key })).status)),
+      (statuses) => statuses.every((status) => status === 401),
+      3_000,
+    );
+    const again = await system.command<{ revoked_at: string }>("keys", "revoke", made.id);
+    expect(again.revoked_at).toBe(revoked.revoked_at);
+  });
+
+  it("shows a payment with its timeline, as the API does", async () => {
+    const paid = await api().client.pay(VISA);
+    const shown = await system.command<{ status: string; tenant_id: string; timeline: { id: string; sent_at: string | null }[] }>(
+      "payments",
+      "show",
+      paid.json.id ?? "",
+    );
+    expect([shown.status, shown.tenant_id]).toEqual(["succeeded", system.tenantId]);
+    const timeline = await api().client.timeline(paid.json.id ?? "");
+    expect(shown.timeline).toEqual(timeline.map((entry) => expect.objectContaining({ id: entry.id, fence: entry.fence })));
+    expect(shown.timeline.at(-1)?.sent_at).toMatch(/Z$/);
+    const human = await failing("payments", "show", paid.json.id ?? "");
+    expect(human.stdout).toContain("succeeded");
+  });
+
+  it("purges what has expired, and the key then names its payment", async () => {
+    const key = newKey();
+    const paid = await api().client.pay(VISA, { key });
+    await until(
+      "a key past its retention",
+      () => system.command<{ purged: number }>("purge"),
+      ({ purged }) => purged > 0,
+    );
+    const late = await until(
+      "an expired key",
+      () => api().client.pay(VISA, { key }),
+      (answer) => answer.status !== 201,
+    );
+    expect([late.status, late.json.code, late.json.payment?.id]).toEqual([409, "idempotency_key_expired", paid.json.id]);
+    const counts = await system.control.counts("payment_attempt_id");
+    expect(Object.values(counts.by_metadata).map((one) => one.successful_charges)).toEqual(Object.values(counts.by_metadata).map(() => 1));
+  });
+
+  it("lists open reviews", async () => {
+    expect(await system.command<{ data: unknown[] }>("reviews", "list")).toEqual({ data: [] });
+    await system.control.addFault({ match: { call: "payment_intents.retrieve" }, fault: { type: "error", status: 404, code: "resource_missing" } });
+    await system.control.addFault({ match: { call: "payment_intents.confirm" }, fault: { type: "reset", effect: "none" } });
+    const held = await api().client.pay(VISA, { prefer: "wait=5" });
+    const seen = await until(
+      "an open review, or its end",
+      () => api().client.timeline(held.json.id ?? held.json.payment?.id ?? ""),
+      (entries) => entries.some((entry) => entry.to === "needs_review"),
+    );
+    expect(seen.length).toBeGreaterThan(2);
+    await until(
+      "the fact that closes it",
+      () => api().client.payment(held.json.id ?? ""),
+      (payment) => payment.status === "succeeded",
+    );
+    expect(await system.command<{ data: unknown[] }>("reviews", "list")).toEqual({ data: [] });
+  });
+
+  it("says in one line on stderr what it cannot do, and exits 1", async () => {
+    for (const args of [
+      ["keys", "create", "--tenant", "ten_none", "--json"],
+      ["keys", "create", "--tenant", system.tenantId, "--scopes", "payments:nonsense", "--json"],
+      ["keys", "revoke", "key_none", "--json"],
+      ["payments", "show", "pay_none", "--json"],
+      ["tenants", "create", "--name", " ", "--json"],
+    ]) {
+      const failed = await failing(...args);
+      expect([args.join(" "), failed.exit.code, failed.stdout]).toEqual([args.join(" "), 1, ""]);
+      expect(failed.stderr).toMatch(/^pawl: .+\n$/);
+    }
+  });
+
+  it("prints one JSON document for each long-running command, and nothing else", async () => {
+    for (const command of ["serve", "worker"]) {
+      const started = new RealProcess([command, "--json"], { env: system.settings() });
+      await started.firstLine();
+      expect((await started.stop()).code).toBe(0);
+      expect(started.stdout.trimEnd().split("\n")).toHaveLength(1);
+    }
+    expect(await system.command<{ migrated: boolean }>("migrate")).toEqual({ migrated: true });
+  });
+});
+
+function words(command: string): string[] {
+  return command === "" ? [] : command.split(" ");
+}
+
+/** Without the log's own lines. */
+function lastLines(stderr: string): string {
+  return stderr
+    .split("\n")
+    .filter((line) => !line.startsWith("{"))
+    .join("\n");
+}
