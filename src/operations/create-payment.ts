@@ -130,7 +130,8 @@ async function runAfresh(deps: Deps, request: Request, record: KeyRecord): Promi
       orderId === null
         ? null
         : await withDatabase(() => readOrderHolder(deps.db.sql, row.tenant_id, orderId));
-    if (holder === null) throw error;
+    // Freed since: look again.
+    if (holder === null) return null;
     throw orderIdTaken(holder);
   }
 }

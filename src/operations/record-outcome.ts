@@ -110,11 +110,14 @@ function advanceRow(
           amount_capturable: payment.amountCapturable,
           amount_captured: payment.amountCaptured,
           holds_order_id: payment.holdsOrderId,
-          merchant_order_id: payment.merchantOrderId,
           updated_at: payment.updatedAt.toISOString(),
         }
       : null,
-    key: statusMoved ? keyWrite(deps, view, change, response) : null,
+    merchant_order_id: payment.merchantOrderId,
+    operation: attempt.operation,
+    idempotency_key: attempt.idempotencyKey,
+    run: attempt.run,
+    key: statusMoved ? keyWrite(deps, change, response) : null,
     timeline: timelineRows(view, change, applied, sent),
     event: statusMoved
       ? {
@@ -167,18 +170,10 @@ function finalResponse(attempt: Attempt, payment: Payment, change: Change): Stor
   }
 }
 
-function keyWrite(
-  deps: Deps,
-  view: ChargeView,
-  change: Change,
-  response: StoredResponse | null,
-): KeyWrite | null {
+function keyWrite(deps: Deps, change: Change, response: StoredResponse | null): KeyWrite | null {
   const retryable = change.paymentEvent === "NOT_PERFORMED";
   if (response === null && !retryable) return null;
   return {
-    operation: view.attempt.operation,
-    key: view.attempt.idempotencyKey,
-    run: view.attempt.run,
     state: retryable ? "failed_retryable" : "completed",
     status: response?.status ?? null,
     headers: response?.headers ?? null,

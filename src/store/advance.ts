@@ -24,6 +24,10 @@ export interface AdvanceRow {
   /** With no lease: due again in so long, or null: nothing is left to do. */
   readonly due_in_ms: number | null;
   readonly payment: PaymentWrite | null;
+  readonly merchant_order_id: string | null;
+  readonly operation: string;
+  readonly idempotency_key: string;
+  readonly run: number;
   readonly key: KeyWrite | null;
   readonly timeline: readonly TimelineRow[];
   readonly event: { readonly id: string; readonly type: string; readonly data: string } | null;
@@ -40,14 +44,11 @@ export interface PaymentWrite {
   readonly amount_capturable: number;
   readonly amount_captured: number;
   readonly holds_order_id: boolean;
-  readonly merchant_order_id: string | null;
   readonly updated_at: string;
 }
 
+/** How the key of the attempt's run ends. */
 export interface KeyWrite {
-  readonly operation: string;
-  readonly key: string;
-  readonly run: number;
   readonly state: "completed" | "failed_retryable";
   readonly status: number | null;
   readonly headers: object | null;
@@ -90,14 +91,14 @@ export async function advanceAttempts(
         tenant_id text, attempt_id text, payment_id text, fence bigint, from_state attempt_state,
         to_state attempt_state, from_version int, provider_payment_id text, unresolved boolean, key_spent boolean,
         fence_round int, waits int, wait_reason text, unknown_since timestamptz, sending text, lease_ms float8,
-        due_in_ms float8, payment json, key json, timeline json, event json, review json, close_review boolean)
+        due_in_ms float8, payment json, merchant_order_id text, operation text, idempotency_key text,
+        run int, key json, timeline json, event json, review json, close_review boolean)
     ), owned as materialized (
-      select i.* from input i
-        join attempts a on a.tenant_id = i.tenant_id and a.id = i.attempt_id
-                       and a.fence = i.fence and a.state = i.from_state
-        join payments p on p.tenant_id = i.tenant_id and p.id = i.payment_id and p.version = i.from_version
-       order by i.tenant_id, i.attempt_id
-         for update of a, p
+      select i.* from (select * from input order by tenant_id, attempt_id) i
+        cross join lateral (select from attempts a where a.tenant_id = i.tenant_id and a.id = i.attempt_id
+                               and a.fence = i.fence and a.state = i.from_state for update) a
+        cross join lateral (select from payments p where p.tenant_id = i.tenant_id and p.id = i.payment_id
+                               and p.version = i.from_version for update) p
     ), moved as (
       update attempts a
          set state = i.to_state,
@@ -142,17 +143,17 @@ export async function advanceAttempts(
 function consequences(db: Queryable) {
   return db`released as (
       delete from order_ids o
-       using owned i, json_to_record(i.payment) as w(holds_order_id boolean, merchant_order_id text)
-       where not w.holds_order_id and o.tenant_id = i.tenant_id and o.merchant_order_id = w.merchant_order_id
+       using owned i, json_to_record(i.payment) as w(holds_order_id boolean)
+       where not w.holds_order_id and o.tenant_id = i.tenant_id and o.merchant_order_id = i.merchant_order_id
          and o.payment_id = i.payment_id
     ), finished as (
       update idempotency_keys k
          set state = w.state, response_status = w.status, response_headers = w.headers, response_body = w.body,
              completed_at = now(), expires_at = now() + w.retention_ms * interval '1 millisecond'
-        from owned i, json_to_record(i.key) as w(operation text, key text, run int, state idempotency_key_state,
-             status int, headers json, body text, retention_ms float8)
-       where k.tenant_id = i.tenant_id and k.operation = w.operation and k.key = w.key
-         and k.run = w.run and k.state = 'in_progress'
+        from owned i, json_to_record(i.key) as w(state idempotency_key_state, status int, headers json, body text,
+             retention_ms float8)
+       where k.tenant_id = i.tenant_id and k.operation = i.operation and k.key = i.idempotency_key
+         and k.run = i.run and k.state = 'in_progress' and w.state is not null
       returning k.tenant_id, k.resource_id, k.expires_at
     ), told as (
       insert into timeline (tenant_id, payment_id, id, kind, from_status, to_status, reason, attempt_id, call,

@@ -5,7 +5,7 @@ import { describeWithFaults } from "../support/e2e-target.js";
 import { clockAhead } from "../support/faketime.js";
 import { describeWithProgram } from "../support/needs-program.js";
 import { expectSettled } from "../support/settle.js";
-import { startFaultySystem, type System, untilStatus } from "../support/system.js";
+import { type System, startFaultySystem, untilStatus } from "../support/system.js";
 import { until } from "../support/until.js";
 
 const AHEAD_SECONDS = 90;
@@ -71,7 +71,11 @@ describeWithProgram("faketime", "clocks and zones that differ", (faketime) => {
             () => client.pay(VISA, { key }),
             (answer) => answer.status !== 201,
           );
-          expect([expired.status, expired.json.code, expired.json.payment?.id]).toEqual([409, "idempotency_key_expired", paid.json.id]);
+          expect([expired.status, expired.json.code, expired.json.payment?.id]).toEqual([
+            409,
+            "idempotency_key_expired",
+            paid.json.id,
+          ]);
           return Date.now() - finishedMs;
         }),
       );
@@ -86,17 +90,27 @@ describeWithProgram("faketime", "clocks and zones that differ", (faketime) => {
       const api = await system.api(tokyo);
       // Full with the one attempt that it holds, so that the other worker does everything else.
       await system.worker({ ...patient, ...holderClock, WORKER_CONCURRENCY: "1" });
-      await system.control.addFault({ match: { call: "payment_intents.confirm" }, fault: { type: "hang", effect: "applied" } });
+      await system.control.addFault({
+        match: { call: "payment_intents.confirm" },
+        fault: { type: "hang", effect: "applied" },
+      });
       const accepted = await api.client.pay(VISA, { prefer: "respond-async" });
       const [held] = await system.control.waitForHeld();
       await system.worker({ ...patient, ...otherClock, RECONCILE_INTERVAL_MS: "20", POLL_INTERVAL_MS: "20" });
       for (let others = 0; others < 10; others += 1) expect((await api.client.pay(VISA)).status).toBe(201);
 
       const touched = await system.control.listRequests({ object_id: held?.object_id ?? "" });
-      expect(touched.map((request) => request.call)).toEqual(["payment_intents.create", "payment_intents.confirm"]);
+      expect(touched.map((request) => request.call)).toEqual([
+        "payment_intents.create",
+        "payment_intents.confirm",
+      ]);
       await system.control.release();
       await untilStatus(api.client, accepted.json.id ?? "", ["succeeded"]);
-      expect((await api.client.timeline(accepted.json.id ?? "")).map((entry) => entry.fence).filter((fence) => (fence ?? 1) > 1)).toEqual([]);
+      expect(
+        (await api.client.timeline(accepted.json.id ?? ""))
+          .map((entry) => entry.fence)
+          .filter((fence) => (fence ?? 1) > 1),
+      ).toEqual([]);
       await expectSettled(api.client, system.control, [accepted.json.id ?? ""]);
     });
   });

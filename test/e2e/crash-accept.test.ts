@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { type ApiClient, newKey, VISA } from "../support/api-client.js";
 import { describeWithFaults } from "../support/e2e-target.js";
 import { blindSends, expectSettled } from "../support/settle.js";
-import { startFaultySystem, type System, untilStatus } from "../support/system.js";
+import { type System, startFaultySystem, untilStatus } from "../support/system.js";
 import { TcpProxy } from "../support/tcp-proxy.js";
 import { until } from "../support/until.js";
 
@@ -32,7 +32,11 @@ describeWithFaults("the API is killed around the commit of a payment", () => {
 
   const throughProxy = () => system.api({ DATABASE_URL: proxy.through(system.databaseUrl) });
   const rowCounts = () =>
-    Promise.all(TABLES.map((table) => admin`select count(*)::int as count from ${admin(table)}`.then(([row]) => row?.["count"])));
+    Promise.all(
+      TABLES.map((table) =>
+        admin`select count(*)::int as count from ${admin(table)}`.then(([row]) => Number(row?.["count"])),
+      ),
+    );
   const stateOfKey = async (client: ApiClient, key: string) =>
     (await client.get(`/v1/idempotency_keys/${key}?operation=payments.create`)).json["state"] ?? null;
 
@@ -66,7 +70,8 @@ describeWithFaults("the API is killed around the commit of a payment", () => {
     const lost = expect(doomed.client.pay(VISA, { key })).rejects.toThrow();
     const waiting = await until(
       "an accept that waits for the lock",
-      () => admin`select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      () =>
+        admin`select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
       (rows) => rows.length === 1,
     );
     await doomed.process.crash();
@@ -120,7 +125,10 @@ describeWithFaults("the API is killed around the commit of a payment", () => {
   });
 
   it("replays what the worker found when it dies while the provider holds the call", async () => {
-    await system.control.addFault({ match: { call: "payment_intents.confirm" }, fault: { type: "hang", effect: "applied" } });
+    await system.control.addFault({
+      match: { call: "payment_intents.confirm" },
+      fault: { type: "hang", effect: "applied" },
+    });
     const key = newKey();
     const doomed = await system.api();
     const api = await system.api();
@@ -140,7 +148,8 @@ describeWithFaults("the API is killed around the commit of a payment", () => {
     "comes to one charge when API and worker die while the provider holds the call, its effect %s",
     async (effect) => {
       const hold = { type: effect === "applied" ? "hang" : "reset", effect, hang_ms: null } as const;
-      const fault = effect === "applied" ? hold : ({ type: "hang", effect: "later", arrival: "in_network" } as const);
+      const fault =
+        effect === "applied" ? hold : ({ type: "hang", effect: "later", arrival: "in_network" } as const);
       await system.control.addFault({ match: { call: "payment_intents.confirm" }, fault });
       const key = newKey();
       const doomedApi = await system.api();

@@ -3,7 +3,7 @@ import type { FaultRuleInput } from "../../src/sandbox/index.js";
 import { DECLINED, VISA } from "../support/api-client.js";
 import { describeWithFaults } from "../support/e2e-target.js";
 import { blindSends, expectSettled } from "../support/settle.js";
-import { type Api, startFaultySystem, type System } from "../support/system.js";
+import { type Api, type System, startFaultySystem } from "../support/system.js";
 
 const TEST_TIMEOUT_MS = 30_000;
 
@@ -21,7 +21,14 @@ const lost = (call: string, effect: "applied" | "none"): FaultRuleInput => ({
   fault: { type: "reset", effect },
 });
 
-const SENDS = ["before_create", "after_create", "after_record", "before_confirm", "after_confirm", "after_record#2"];
+const SENDS = [
+  "before_create",
+  "after_create",
+  "after_record",
+  "before_confirm",
+  "after_confirm",
+  "after_record#2",
+];
 
 const COURSES: Readonly<Record<string, Course>> = {
   "a success": { body: VISA, faults: [], status: "succeeded", points: ["after_claim", ...SENDS] },
@@ -29,7 +36,15 @@ const COURSES: Readonly<Record<string, Course>> = {
     body: DECLINED,
     faults: [],
     status: "failed",
-    points: [...SENDS, "before_fence", "after_fence", "after_record#3", "before_get", "after_get", "after_record#4"],
+    points: [
+      ...SENDS,
+      "before_fence",
+      "after_fence",
+      "after_record#3",
+      "before_get",
+      "after_get",
+      "after_record#4",
+    ],
   },
   "a success whose create was answered into the void": {
     body: VISA,
@@ -57,7 +72,9 @@ const COURSES: Readonly<Record<string, Course>> = {
   },
   "a charge that could not be confirmed within its budget": {
     body: VISA,
-    faults: [{ match: { call: "payment_intents.confirm" }, times: null, fault: { type: "reset", effect: "none" } }],
+    faults: [
+      { match: { call: "payment_intents.confirm" }, times: null, fault: { type: "reset", effect: "none" } },
+    ],
     env: { ATTEMPT_RETRY_BUDGET_MS: "1000" },
     status: "failed",
     points: ["before_fence", "after_fence"],
@@ -82,19 +99,23 @@ describeWithFaults("a worker is killed between two steps of an attempt", () => {
   const cases = Object.entries(COURSES).flatMap(([name, course]) =>
     course.points.map((point) => [name, point, course] as const),
   );
-  it.each(cases)("%s, killed at %s: another worker ends it with one effect, asking before it sends", async (_name, point, course) => {
-    for (const fault of course.faults) await system.control.addFault(fault);
-    const doomed = await system.worker({ ...course.env, PAWL_PROBES: `${point}=kill` });
-    const accepted = await api.client.pay(course.body, { prefer: "respond-async" });
-    expect(accepted.status).toBe(202);
-    const id = accepted.json.id ?? "";
+  it.each(cases)(
+    "%s, killed at %s: another worker ends it with one effect, asking before it sends",
+    async (_name, point, course) => {
+      for (const fault of course.faults) await system.control.addFault(fault);
+      const doomed = await system.worker({ ...course.env, PAWL_PROBES: `${point}=kill` });
+      const accepted = await api.client.pay(course.body, { prefer: "respond-async" });
+      expect(accepted.status).toBe(202);
+      const id = accepted.json.id ?? "";
 
-    expect((await doomed.process.exited).signal).toBe("SIGKILL");
-    const heir = await system.worker(course.env);
+      expect((await doomed.process.exited).signal).toBe("SIGKILL");
+      const heir = await system.worker(course.env);
 
-    await expectSettled(api.client, system.control, [id]);
-    expect((await api.client.payment(id)).status).toBe(course.status);
-    expect((await heir.process.stop()).code).toBe(0);
-    expect(blindSends(await system.control.listRequests())).toEqual([]);
-  }, TEST_TIMEOUT_MS);
+      await expectSettled(api.client, system.control, [id]);
+      expect((await api.client.payment(id)).status).toBe(course.status);
+      expect((await heir.process.stop()).code).toBe(0);
+      expect(blindSends(await system.control.listRequests())).toEqual([]);
+    },
+    TEST_TIMEOUT_MS,
+  );
 });

@@ -4,10 +4,10 @@ import type { ApiAnswer } from "../support/api-client.js";
 import { newKey, VISA } from "../support/api-client.js";
 import { describeWithFaults } from "../support/e2e-target.js";
 import { type Load, startLoad } from "../support/load.js";
-import { expectSettled } from "../support/settle.js";
-import { type Api, startFaultySystem, type System, untilStatus, type Worker } from "../support/system.js";
-import { TcpProxy } from "../support/tcp-proxy.js";
 import { type Cluster, startCluster } from "../support/postgres-cluster.js";
+import { expectSettled } from "../support/settle.js";
+import { type Api, type System, startFaultySystem, untilStatus, type Worker } from "../support/system.js";
+import { TcpProxy } from "../support/tcp-proxy.js";
 import { until } from "../support/until.js";
 
 /** Contract: normal within 5 s of the database's return. */
@@ -40,7 +40,8 @@ describeWithFaults("the database goes away", () => {
     );
 
   function expectNobodyExited(): void {
-    for (const { process } of [...apis, ...workers]) expect(process.exit, process.stderr.slice(-2_000)).toBeNull();
+    for (const { process } of [...apis, ...workers])
+      expect(process.exit, process.stderr.slice(-2_000)).toBeNull();
   }
 
   /** A refusal that a client can act on: send the same again later. */
@@ -75,9 +76,9 @@ describeWithFaults("the database goes away", () => {
     const unread = await client().get("/v1/payments");
     expect([unread.status, unread.json.code]).toEqual([503, "service_unavailable"]);
     await untilReady(503);
-    expect(await Promise.all(admins().map((url) => fetch(`${url}/healthz`).then((answer) => answer.status)))).toEqual(
-      admins().map(() => 200),
-    );
+    expect(
+      await Promise.all(admins().map((url) => fetch(`${url}/healthz`).then((answer) => answer.status))),
+    ).toEqual(admins().map(() => 200));
 
     await cluster.start();
     await untilReady(200, RECOVERY_MS);
@@ -112,7 +113,10 @@ describeWithFaults("the database goes away", () => {
   });
 
   it("is lost right after the provider applied the charge, and nobody asks again: the worker ends it", async () => {
-    await system.control.addFault({ match: { call: "payment_intents.confirm" }, fault: { type: "hang", effect: "applied" } });
+    await system.control.addFault({
+      match: { call: "payment_intents.confirm" },
+      fault: { type: "hang", effect: "applied" },
+    });
     const key = newKey();
     const gone = new AbortController();
     const left = expect(client().pay(VISA, { key, signal: gone.signal })).rejects.toThrow();

@@ -6,7 +6,7 @@ import { startLoad } from "../support/load.js";
 import { describeWithProgram } from "../support/needs-program.js";
 import { type Pooler, startPooler } from "../support/pgbouncer.js";
 import { expectSettled } from "../support/settle.js";
-import { type Api, startFaultySystem, type System, type Worker } from "../support/system.js";
+import { type Api, type System, startFaultySystem, type Worker } from "../support/system.js";
 import { createTestDatabase, type TestDatabase } from "../support/test-database.js";
 
 const CALLERS = 16;
@@ -54,7 +54,9 @@ describeWithProgram("pgbouncer", "behind PgBouncer in transaction mode", (progra
         CALLERS,
       );
       const key = newKey();
-      const identical = Array.from({ length: IDENTICAL }, (_, at) => (apis[at % 2] as Api).client.pay(VISA, { key, prefer: "wait=20" }));
+      const identical = Array.from({ length: IDENTICAL }, (_, at) =>
+        (apis[at % 2] as Api).client.pay(VISA, { key, prefer: "wait=20" }),
+      );
       const answers = await Promise.all(identical);
       expect(answers.map((answer) => answer.status)).toEqual(answers.map(() => 201));
       expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);
@@ -71,7 +73,8 @@ describeWithProgram("pgbouncer", "behind PgBouncer in transaction mode", (progra
         select state from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`;
       await admin.end();
       expect([locks, open]).toEqual([[], []]);
-      for (const { process } of [...apis, ...workers]) expect(process.stderr).not.toMatch(/prepared statement|"level":"error"/);
+      for (const { process } of [...apis, ...workers])
+        expect(process.stderr).not.toMatch(/prepared statement|"level":"error"/);
     });
   });
 });

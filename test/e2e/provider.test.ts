@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { newKey, VISA } from "../support/api-client.js";
 import { describeWithFaults } from "../support/e2e-target.js";
 import { blindSends, expectSettled } from "../support/settle.js";
-import { type Api, startFaultySystem, type System, untilStatus } from "../support/system.js";
+import { type Api, type System, startFaultySystem, untilStatus } from "../support/system.js";
 import { until } from "../support/until.js";
 
 const CONFIRM = { match: { call: "payment_intents.confirm" } } as const;
@@ -109,7 +109,10 @@ describeWithFaults("a provider and processes that come and go", () => {
     await system.worker();
     await system.worker();
     const key = newKey();
-    const send = () => Promise.all(Array.from({ length: CREATES }, (_, at) => (apis[at % 2] as Api).client.pay(VISA, { key })));
+    const send = () =>
+      Promise.all(
+        Array.from({ length: CREATES }, (_, at) => (apis[at % 2] as Api).client.pay(VISA, { key })),
+      );
     const answers = await send();
     const paid = answers.filter((answer) => answer.status < 300);
     expect(new Set(paid.map((answer) => answer.text)).size).toBe(1);
@@ -117,7 +120,9 @@ describeWithFaults("a provider and processes that come and go", () => {
       expect([answer.status, answer.json.code]).toEqual([409, "idempotency_key_in_progress"]);
       expect(Number(answer.headers.get("Retry-After"))).toBeGreaterThan(0);
     }
-    expect(answers.filter((answer) => answer.headers.get("Idempotent-Replayed") === null && answer.status === 201)).toHaveLength(1);
+    expect(
+      answers.filter((answer) => answer.headers.get("Idempotent-Replayed") === null && answer.status === 201),
+    ).toHaveLength(1);
 
     for (const api of apis) expect((await api.process.stop()).code).toBe(0);
     apis = [await system.api(), await system.api()];
@@ -139,7 +144,11 @@ describeWithFaults("a provider and processes that come and go", () => {
       const answering = api.client.pay(VISA, { prefer: "wait=30" });
       await system.control.waitForHeld();
       const stopping = [api.process.stop(), worker.process.stop()];
-      await until("a refused connection", () => canConnect(api.url), (can) => !can);
+      await until(
+        "a refused connection",
+        () => canConnect(api.url),
+        (can) => !can,
+      );
       expect(await fetch(`${api.adminUrl}/readyz`).then((answer) => answer.status)).toBe(503);
       await system.control.release();
 

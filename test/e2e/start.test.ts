@@ -1,4 +1,13 @@
-import { chmodSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -26,12 +35,17 @@ describe("pawl start, in a copy of the package with nothing set", () => {
   beforeAll(() => {
     root = mkdtempSync(join(tmpdir(), "pawl-start-"));
     chmodSync(root, 0o755);
-    for (const part of PACKAGE_PARTS) cpSync(join(packageRoot(), part), join(root, part), { recursive: true });
+    for (const part of PACKAGE_PARTS)
+      cpSync(join(packageRoot(), part), join(root, part), { recursive: true });
     symlinkSync(join(packageRoot(), "node_modules"), join(root, "node_modules"));
   });
   afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-  const here = () => ({ cwd: root, env: NOTHING_SET, program: [process.execPath, join(root, "dist/src/cli/main.js")] });
+  const here = () => ({
+    cwd: root,
+    env: NOTHING_SET,
+    program: [process.execPath, join(root, "dist/src/cli/main.js")],
+  });
   const start = async () => {
     const process = new RealProcess(["start", "--json"], here());
     const said = await process.firstLine<Announcement>();
@@ -63,7 +77,9 @@ describe("pawl start, in a copy of the package with nothing set", () => {
     expect([replayed.status, replayed.text]).toEqual([201, paid.text]);
     expect(replayed.headers.get("Idempotent-Replayed")).toBe("true");
     // The sandbox kept its state, too: the object is still there to be asked about.
-    const object = await fetch(`${second.said.sandbox_control_url}/_sandbox/payment_intents/${paid.json.provider_payment_id ?? ""}`);
+    const object = await fetch(
+      `${second.said.sandbox_control_url}/_sandbox/payment_intents/${paid.json.provider_payment_id ?? ""}`,
+    );
     expect(object.status).toBe(200);
     expect((await second.client.pay(VISA)).status).toBe(201);
 
@@ -83,13 +99,24 @@ describe("pawl start, in a copy of the package with nothing set", () => {
     const first = await start();
     const control = `${first.said.sandbox_control_url}/_sandbox`;
     const hold = { match: { call: "payment_intents.confirm" }, fault: { type: "hang", effect: "applied" } };
-    await fetch(`${control}/faults`, { method: "POST", body: JSON.stringify(hold), headers: { "Content-Type": "application/json" } });
+    await fetch(`${control}/faults`, {
+      method: "POST",
+      body: JSON.stringify(hold),
+      headers: { "Content-Type": "application/json" },
+    });
     const key = newKey();
     const accepted = await first.client.pay(VISA, { key, prefer: "respond-async" });
-    await fetch(`${control}/held/wait`, { method: "POST", body: "{}", headers: { "Content-Type": "application/json" } });
+    await fetch(`${control}/held/wait`, {
+      method: "POST",
+      body: "{}",
+      headers: { "Content-Type": "application/json" },
+    });
     await first.process.crash();
 
-    const second = new RealProcess(["start", "--json"], { ...here(), env: { ...NOTHING_SET, PROVIDER_TIMEOUT_MS: "500", ATTEMPT_LEASE_MS: "1000" } });
+    const second = new RealProcess(["start", "--json"], {
+      ...here(),
+      env: { ...NOTHING_SET, PROVIDER_TIMEOUT_MS: "500", ATTEMPT_LEASE_MS: "1000" },
+    });
     const said = await second.firstLine<Announcement>();
     const client = new ApiClient(said.api_url, said.api_key);
     // The dead process's lease is a minute long. Nothing that was sent is sent again while it lasts.
@@ -124,7 +151,12 @@ describe("pawl start, in a copy of the package with nothing set", () => {
     for (const saidFirst of ["", "embedded PostgreSQL started"]) {
       const starting = new RealProcess(["start"], here());
       if (saidFirst !== "") await starting.says(saidFirst);
-      else await until("a start under way", () => postgresPid(), (pid) => pid !== null);
+      else
+        await until(
+          "a start under way",
+          () => postgresPid(),
+          (pid) => pid !== null,
+        );
       const pid = postgresPid() ?? 0;
       expect(await starting.stop("SIGINT")).toEqual({ code: 0, signal: null });
       expect(postgresPid()).toBeNull();
@@ -146,7 +178,11 @@ describe("pawl start, in a copy of the package with nothing set", () => {
       expect(printed).toMatch(/Development API key: pawl_test_\w+/);
       const line = /^ {2}curl (?:.|\n)*?}'$/m.exec(printed)?.[0] ?? "";
       const pasted = await run(["-c", line], { program: ["/bin/sh"] });
-      expect(JSON.parse(pasted.stdout)).toMatchObject({ object: "payment", status: "succeeded", amount: 4200 });
+      expect(JSON.parse(pasted.stdout)).toMatchObject({
+        object: "payment",
+        status: "succeeded",
+        amount: 4200,
+      });
       expect((await running.stop("SIGINT")).code).toBe(0);
     });
   });

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { DECLINED, VISA } from "../support/api-client.js";
 import { describeWithFaults } from "../support/e2e-target.js";
 import { blindSends, expectSettled } from "../support/settle.js";
-import { type Api, startFaultySystem, type System, untilEnded } from "../support/system.js";
+import { type Api, type System, startFaultySystem, untilEnded } from "../support/system.js";
 
 interface Stop {
   readonly point: string;
@@ -30,50 +30,58 @@ const STOPS: Readonly<Record<string, Stop>> = {
   "with a decline in its hands": { point: "after_confirm", body: DECLINED, status: "failed" },
 };
 
-describeWithFaults("a worker is stopped past its lease and goes on after another has ended the attempt", () => {
-  let system: System;
-  let api: Api;
-  let admin: postgres.Sql;
+describeWithFaults(
+  "a worker is stopped past its lease and goes on after another has ended the attempt",
+  () => {
+    let system: System;
+    let api: Api;
+    let admin: postgres.Sql;
 
-  beforeAll(async () => {
-    system = await startFaultySystem({ env: { PROVIDER_TIMEOUT_MS: "500", ATTEMPT_LEASE_MS: "1000" } });
-    api = await system.api();
-    admin = postgres(system.adminUrl ?? "", { max: 1, onnotice: () => undefined });
-  });
-  afterEach(async () => {
-    await system.crashWorkers();
-    await system.control.clearRequests();
-  });
-  afterAll(async () => {
-    await admin.end();
-    await system.drop();
-  });
+    beforeAll(async () => {
+      system = await startFaultySystem({ env: { PROVIDER_TIMEOUT_MS: "500", ATTEMPT_LEASE_MS: "1000" } });
+      api = await system.api();
+      admin = postgres(system.adminUrl ?? "", { max: 1, onnotice: () => undefined });
+    });
+    afterEach(async () => {
+      await system.crashWorkers();
+      await system.control.clearRequests();
+    });
+    afterAll(async () => {
+      await admin.end();
+      await system.drop();
+    });
 
-  /** Every row that a write about a payment could touch. */
-  const written = () =>
-    Promise.all(
-      ["attempts", "payments", "timeline", "outbox", "idempotency_keys", "reviews"].map(
-        (table) => admin`select t::text as row from ${admin(table)} t order by 1`,
-      ),
+    /** Every row that a write about a payment could touch. */
+    const written = () =>
+      Promise.all(
+        ["attempts", "payments", "timeline", "outbox", "idempotency_keys", "reviews"].map(
+          (table) => admin`select t::text as row from ${admin(table)} t order by 1`,
+        ),
+      );
+
+    it.each(Object.entries(STOPS))(
+      "stopped %s, it makes no further call and writes nothing",
+      async (_name, stop) => {
+        const late = await system.worker({ ...stop.env, PAWL_PROBES: `${stop.point}=stop` });
+        const accepted = await api.client.pay(stop.body, { prefer: "respond-async" });
+        const id = accepted.json.id ?? "";
+        await late.process.stopped();
+        const heir = await system.worker(stop.heirEnv);
+        expect((await untilEnded(api.client, id)).status).toBe(stop.status);
+        expect((await heir.process.stop()).code).toBe(0);
+        const [calls, rows] = [await system.control.listRequests(), await written()];
+
+        late.process.kill("SIGCONT");
+        await late.process.says(
+          stop.point.startsWith("before") ? "no call: the lease is over" : "attempt lost",
+        );
+        expect((await late.process.stop()).code).toBe(0);
+
+        expect(await system.control.listRequests()).toEqual(calls);
+        expect(await written()).toEqual(rows);
+        await expectSettled(api.client, system.control, [id]);
+        expect(blindSends(calls)).toEqual([]);
+      },
     );
-
-  it.each(Object.entries(STOPS))("stopped %s, it makes no further call and writes nothing", async (_name, stop) => {
-    const late = await system.worker({ ...stop.env, PAWL_PROBES: `${stop.point}=stop` });
-    const accepted = await api.client.pay(stop.body, { prefer: "respond-async" });
-    const id = accepted.json.id ?? "";
-    await late.process.stopped();
-    const heir = await system.worker(stop.heirEnv);
-    expect((await untilEnded(api.client, id)).status).toBe(stop.status);
-    expect((await heir.process.stop()).code).toBe(0);
-    const [calls, rows] = [await system.control.listRequests(), await written()];
-
-    late.process.kill("SIGCONT");
-    await late.process.says(stop.point.startsWith("before") ? "no call: the lease is over" : "attempt lost");
-    expect((await late.process.stop()).code).toBe(0);
-
-    expect(await system.control.listRequests()).toEqual(calls);
-    expect(await written()).toEqual(rows);
-    await expectSettled(api.client, system.control, [id]);
-    expect(blindSends(calls)).toEqual([]);
-  });
-});
+  },
+);

@@ -2,10 +2,10 @@ import postgres from "postgres";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { VISA } from "../support/api-client.js";
 import { describeWithFaults, startSandboxProcess, type Target } from "../support/e2e-target.js";
+import { type Cluster, startEmptyCluster } from "../support/postgres-cluster.js";
 import { RealProcess } from "../support/processes.js";
 import { expectSettled } from "../support/settle.js";
 import { System } from "../support/system.js";
-import { type Cluster, startEmptyCluster } from "../support/postgres-cluster.js";
 
 const PROCESSES = 10;
 
@@ -20,9 +20,20 @@ describeWithFaults("ten processes that start at once on an empty database", () =
   afterAll(() => cluster.remove());
 
   it("all come up on one schema, migrated once, with one secret of the installation", async () => {
-    const env = { ...target.env, PORT: "0", ADMIN_PORT: "0", DATABASE_URL: cluster.url, DATABASE_POOL_MAX: "3" };
-    const started = Array.from({ length: PROCESSES }, (_, at) => new RealProcess([at % 2 === 0 ? "serve" : "worker", "--json"], { env }));
-    const said = await Promise.all(started.map((process) => process.firstLine<{ admin_url: string; api_url: string | null }>()));
+    const env = {
+      ...target.env,
+      PORT: "0",
+      ADMIN_PORT: "0",
+      DATABASE_URL: cluster.url,
+      DATABASE_POOL_MAX: "3",
+    };
+    const started = Array.from(
+      { length: PROCESSES },
+      (_, at) => new RealProcess([at % 2 === 0 ? "serve" : "worker", "--json"], { env }),
+    );
+    const said = await Promise.all(
+      started.map((process) => process.firstLine<{ admin_url: string; api_url: string | null }>()),
+    );
     for (const { admin_url: url } of said) expect((await fetch(`${url}/readyz`)).status).toBe(200);
 
     const admin = postgres(cluster.url, { max: 1, onnotice: () => undefined });
@@ -43,6 +54,8 @@ describeWithFaults("ten processes that start at once on an empty database", () =
       system.control,
       paid.map((answer) => answer.json.id ?? ""),
     );
-    expect((await Promise.all(started.map((process) => process.stop()))).map((exit) => exit.code)).toEqual(started.map(() => 0));
+    expect((await Promise.all(started.map((process) => process.stop()))).map((exit) => exit.code)).toEqual(
+      started.map(() => 0),
+    );
   });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { KeyedAnswer } from "../../src/operations/create-payment.js";
 import { documentOf, type Harness, newKey, pay, untilStatus } from "../support/harness.js";
 import { PATIENT, useStage } from "../support/stage.js";
@@ -77,6 +77,7 @@ describe("requests that are accepted together", () => {
     const harness = await stage.start({ workers: [] });
     const { sql } = harness.deps.db;
     const other = await harness.another({ workers: [] });
+    const accepts = vi.spyOn(other.deps.accepter, "add");
     const input = { merchant_order_id: "order-1" };
     const batch = await sql.begin(async (tx) => {
       await insertHolder(tx, harness.caller.tenantId);
@@ -95,6 +96,8 @@ describe("requests that are accepted together", () => {
     const settled = await batch.settled;
     expect(settled.map(outcomeOf)).toEqual(["processing", "merchant_order_id_taken", "processing"]);
     expect(await sql`select 1 from idempotency_keys`).toHaveLength(2);
+    // Nobody had to come a second time for another's sake.
+    expect(accepts).toHaveBeenCalledTimes(3);
     await sql`delete from payments where id = 'pay_holder'`;
     await letWork(harness);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { documentOf, newKey, pay } from "../support/harness.js";
+import { documentOf, newKey, pay, until } from "../support/harness.js";
 import { HASTY, onlyObject, useStage } from "../support/stage.js";
 
 const stage = useStage();
@@ -36,6 +36,28 @@ describe("a key that may run again", () => {
       { run: number; payment_id: string }[]
     >`select * from attempts order by run`;
     expect(runs.map((row) => row.run)).toEqual([1, 2]);
+    expect((await onlyObject(harness)).successful_charges).toBe(1);
+  });
+
+  test("has one winner of many that stand before the same row at once", async () => {
+    const { harness, other, key, failedId } = await failedWithoutEffect();
+    const { sql } = harness.deps.db;
+    const racing = await sql.begin(async (tx) => {
+      await tx`select 1 from idempotency_keys where key = ${key} for update`;
+      const answers = [harness.deps, other.deps, harness.deps, other.deps].map((deps) =>
+        pay(harness, { key, explicit: true, deps }),
+      );
+      await until(
+        "four claims that wait for the row",
+        () =>
+          sql`select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+        (rows) => rows.length === 4,
+      );
+      return { answers };
+    });
+    const ids = new Set((await Promise.all(racing.answers)).map((answer) => documentOf(answer).id));
+    expect(ids.size).toBe(1);
+    expect(ids.has(failedId)).toBe(false);
     expect((await onlyObject(harness)).successful_charges).toBe(1);
   });
 

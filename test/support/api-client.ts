@@ -31,6 +31,7 @@ export interface AnyDocument extends Partial<PaymentDocument> {
 
 export interface TimelineDocument {
   readonly id: string;
+  readonly object: string;
   readonly kind: string;
   readonly from: string | null;
   readonly to: string | null;

@@ -8,7 +8,7 @@ import { findProgram } from "./needs-program.js";
 import { until } from "./until.js";
 
 /** The compiled program, as an installed package runs it. */
-export const MAIN = join(packageRoot(), "dist/src/cli/main.js");
+const MAIN = join(packageRoot(), "dist/src/cli/main.js");
 
 export interface Exit {
   readonly code: number | null;

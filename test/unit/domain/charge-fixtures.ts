@@ -15,14 +15,14 @@ import type {
   UnknownReason,
 } from "../../../src/domain/provider.js";
 
-export const ACCEPTED_AT = new Date("2026-01-15T10:00:00.000Z");
+const ACCEPTED_AT = new Date("2026-01-15T10:00:00.000Z");
 export const BUDGET_MS = 120_000;
 export const KEY_LIFETIME_MS = 82_800_000;
 export const REVIEW_AFTER_MS = 86_400_000;
 export const LONGEST_WAIT_MS = 300_000;
 
 /** The defaults of the settings, without jitter: a wait is three quarters of its whole. */
-export const POLICY: ChargePolicy = {
+const POLICY: ChargePolicy = {
   retryBudgetMs: BUDGET_MS,
   keyLifetimeMs: KEY_LIFETIME_MS,
   reviewAfterMs: REVIEW_AFTER_MS,
@@ -33,7 +33,7 @@ export const POLICY: ChargePolicy = {
 
 export const OWN_ACCOUNT: AccountView = { type: "known", accountId: "acct_own", livemode: false };
 export const UNKNOWN_ACCOUNT: AccountView = { type: "unknown", reason: "unauthorized" };
-export const EVIDENCE: Evidence = { httpStatus: 200, code: null, requestId: "req_1" };
+const EVIDENCE: Evidence = { httpStatus: 200, code: null, requestId: "req_1" };
 export const CHARGE_ID = "pi_own";
 
 export function at(afterMs: number): Date {
@@ -137,7 +137,7 @@ export const NEXT_ACTION: NextAction = {
   client_secret: null,
 };
 
-export function chargeThatIs(status: ChargeStatus, patch: Partial<ProviderCharge> = {}): ProviderCharge {
+function chargeThatIs(status: ChargeStatus, patch: Partial<ProviderCharge> = {}): ProviderCharge {
   return {
     id: CHARGE_ID,
     status,

@@ -81,9 +81,11 @@ function blindSends(log: readonly Entry[], call: string): Entry[] {
 
 // Each property drives the same decisions through the same kinds of trouble; an IllegalTransition fails every one.
 describe("whatever happens to the calls, the answers and the workers of a charge", () => {
-  it("it ends once the provider answers again", () => {
+  it("it ends once the provider answers again, and its order id is held only by a payment that charged", () => {
     always((driver) => {
-      expect(driver.view.attempt.state).toBe("completed");
+      const { attempt, payment } = driver.view;
+      expect(attempt.state).toBe("completed");
+      expect(payment.holdsOrderId).toBe(payment.status === "succeeded" || payment.status === "authorized");
     });
   });
 
