@@ -56,7 +56,7 @@ export function createLogger(options: LogOptions): Logger {
 }
 
 /** What a log line says of an error: never SQL, parameters or a provider's body. */
-export function describeError(error: unknown): Record<string, unknown> {
+function describeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { type: typeof error };
   const cause = error.cause instanceof Error ? error.cause : undefined;
   const code = (error as { code?: unknown }).code ?? (cause as { code?: unknown } | undefined)?.code;

@@ -75,4 +75,4 @@ export async function getTimeline(
   return pageOf(rows, page.limit);
 }
 
-export type { PaymentFilter, TimelineEntry } from "../store/payments.js";
+export type { TimelineEntry } from "../store/payments.js";

@@ -2,6 +2,7 @@ import { providerKey } from "../domain/attempt.js";
 import { afterLookup, afterSend } from "../domain/charge-answers.js";
 import type { Change, ChargePolicy, ChargeView, Then } from "../domain/charge-change.js";
 import { firstStep } from "../domain/charge-steps.js";
+import { PawlError } from "../domain/errors.js";
 import type { LookupOutcome, ProviderCall, SendOutcome } from "../domain/provider.js";
 import type { ClaimedAttempt } from "../store/attempts.js";
 import type { Deps } from "./deps.js";
@@ -14,6 +15,7 @@ const FAR_AHEAD_MS = 10 * 365 * 86_400_000;
 /** create, confirm, fence and the questions between them; an attempt that needs more in one lease waits for the next. */
 const MOST_STEPS = 12;
 const MOST_RENEWALS = 3;
+const RECORD_AGAIN_MS = 250;
 
 /** A claimed attempt in this worker's hands, and since when by a clock that only grows. */
 interface Held {
@@ -84,7 +86,7 @@ async function commit(
 ): Promise<Then | null> {
   const beforeMs = deps.clock.monotonicMs();
   const view = { ...held.view, now: now() };
-  const applied = await recordOutcome(deps, view, change, { sentAt });
+  const applied = await recordPatiently(deps, held, () => recordOutcome(deps, view, change, { sentAt }));
   if (applied === null) {
     deps.log.warn(
       { attempt: view.attempt.id, fence: view.attempt.fence },
@@ -96,6 +98,23 @@ async function commit(
   held.view = { ...view, attempt: applied.attempt, payment: applied.payment };
   held.leasedAtMs = beforeMs;
   return change.then;
+}
+
+/**
+ * A database that is gone for a moment must not turn an answer that we hold into a question: the write is tried again
+ * while the lease lasts. It names fence, state and version, so a try that was committed unseen is not repeated.
+ */
+async function recordPatiently<T>(deps: Deps, held: Held, record: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await record();
+    } catch (error) {
+      const leftMs = deps.settings.attemptLeaseMs - (deps.clock.monotonicMs() - held.leasedAtMs);
+      const isPassing = error instanceof PawlError && error.code === "service_unavailable";
+      if (!isPassing || leftMs <= RECORD_AGAIN_MS) throw error;
+      await deps.clock.sleep(RECORD_AGAIN_MS);
+    }
+  }
 }
 
 /**

@@ -71,7 +71,7 @@ function databaseOf(sql: Sql): Database {
 const RECONNECT_SECONDS = 0.2;
 
 /** SQLSTATE, or the client's own code for a lost connection; from the cause where Drizzle wraps it. */
-export function errorCode(error: unknown): string | null {
+function errorCode(error: unknown): string | null {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     const code = (at as { code?: unknown }).code;
     if (typeof code === "string") return code;
@@ -106,7 +106,7 @@ const UNAVAILABLE = new Set([
   "25006",
 ]);
 
-export function isUnavailable(error: unknown): boolean {
+function isUnavailable(error: unknown): boolean {
   const code = errorCode(error);
   return code !== null && (UNAVAILABLE.has(code) || code.startsWith("08"));
 }
@@ -156,12 +156,4 @@ async function withDeadline<T>(work: Promise<T>): Promise<T> {
   } finally {
     clearTimeout(timer);
   }
-}
-
-/** A transaction for what cannot be one statement. Retried as a whole with `withDatabase` around it. */
-export function withTransaction<T>(
-  db: Database,
-  work: (tx: postgres.TransactionSql) => Promise<T>,
-): Promise<T> {
-  return withDatabase(() => db.sql.begin(work) as Promise<T>);
 }

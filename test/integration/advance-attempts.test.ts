@@ -78,7 +78,8 @@ function endOf({ attempt, payment }: ClaimedAttempt, changes: Partial<AdvanceRow
       retention_ms: RETENTION_MS,
     },
     timeline: [timelineRow("rejected", payment.status, "failed")],
-    event: { id: `evt_${newKey()}`, type: "payment.failed", data: "{}" },
+    // Sorts after the one of the accept.
+    event: { id: `evt_z${newKey()}`, type: "payment.failed", data: "{}" },
     review: null,
     close_review: true,
     ...changes,
