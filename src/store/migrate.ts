@@ -13,7 +13,7 @@ const MIGRATION_LOCK = 0x7061776c;
  * lock (which a transaction pooler keeps apart, unlike a session's) while its second connection migrates.
  */
 export async function migrate(databaseUrl: string, log?: Logger): Promise<void> {
-  const options = { max: 1, prepare: false, onnotice: () => undefined };
+  const options = { max: 1, prepare: false, fetch_types: false, onnotice: () => undefined };
   const guard = postgres(databaseUrl, options);
   const worker = postgres(databaseUrl, options);
   try {

@@ -26,7 +26,7 @@ function database(): TestDatabase {
 describe.each(["fast", "immediate"] as const)(
   "a database that is lost (%s) right after the provider acted",
   (mode) => {
-    test("loses no payment: it ends by itself when the database is back, asked about and charged once", async () => {
+    test("loses no payment: it ends by itself when the database is back, and nothing is sent again", async () => {
       const harness = await stage.start({ env: HASTY, database: database() });
       await harness.deps.db.sql`truncate idempotency_keys, payments, attempts, timeline, outbox, reviews`;
       const { control } = harness.sandbox;
@@ -53,11 +53,10 @@ describe.each(["fast", "immediate"] as const)(
         (readiness) => readiness.ready,
       );
       await untilStatus(harness, id, "succeeded");
-      expect(await wireOf(harness)).toEqual([
-        "create 200",
-        expect.stringMatching(/^confirm/),
-        "retrieve 200",
-      ]);
+      const [create, confirm, ...after] = await wireOf(harness);
+      expect([create, confirm]).toEqual(["create 200", expect.stringMatching(/^confirm/)]);
+      // Back within the lease, the answer in hand is recorded; after it, only a question may follow.
+      expect(after.filter((call) => call !== "retrieve 200")).toEqual([]);
       expect(await pay(harness, { key })).toMatchObject({ type: "final", replayed: true });
       expect(documentOf(await pay(harness)).status).toBe("succeeded");
     });
