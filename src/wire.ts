@@ -22,7 +22,7 @@ import { createStripeProvider } from "./providers/stripe/stripe-provider.js";
 import { type Database, openDatabase, withDatabase } from "./store/db.js";
 import { type Channel, listen, notify } from "./store/notify.js";
 import { readSettled } from "./store/payments.js";
-import { readOrKeepInstallationSecret } from "./store/tenants.js";
+import { readApiKey, readOrKeepInstallationSecret } from "./store/tenants.js";
 
 /** How long hints to other processes are gathered: well under what a waiting caller notices. */
 const NOTICE_INTERVAL_MS = 20;
@@ -91,7 +91,10 @@ export async function wire(
     advances: createAdvanceBatch(db),
     outcomes: new OutcomeHub((paymentId) => outcomeHints.add(paymentId)),
     due: loops,
-    apiKeys: new KeyCache(db, systemClock),
+    apiKeys: new KeyCache(
+      (tenantId, keyId) => withDatabase(() => readApiKey(db, tenantId, keyId)),
+      systemClock,
+    ),
     installationSecret,
     workerName: `${hostname()}:${process.pid}:${randomBytes(4).toString("hex")}`,
   };

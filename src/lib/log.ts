@@ -55,12 +55,21 @@ export function createLogger(options: LogOptions): Logger {
   );
 }
 
+const FRAMES_SHOWN = 8;
+
 /** What a log line says of an error: never SQL, parameters or a provider's body. */
 function describeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { type: typeof error };
   const cause = error.cause instanceof Error ? error.cause : undefined;
   const code = (error as { code?: unknown }).code ?? (cause as { code?: unknown } | undefined)?.code;
-  const stack = error.stack?.split("\n").slice(1, 8).join("\n");
-  const message = error.message.startsWith("Failed query") ? "query failed" : error.message;
+  // Frames alone: a message of several lines stands in the stack too.
+  const stack = error.stack
+    ?.split("\n")
+    .filter((line) => line.startsWith("    at "))
+    .slice(0, FRAMES_SHOWN)
+    .join("\n");
+  // Drizzle's message holds SQL and parameters, PostgreSQL's of class 22 the value that it could not read.
+  const holdsData = error.message.startsWith("Failed query") || /^22/.test(String(code));
+  const message = holdsData ? "query failed" : error.message;
   return { type: error.name, message, ...(code === undefined ? {} : { code }), stack };
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import type { FaultRuleInput } from "../../src/sandbox/index.js";
 import { describeWithFaults } from "../support/e2e-target.js";
 import { startLoad } from "../support/load.js";
-import { type Api, startFaultySystem, type System, type Worker } from "../support/system.js";
+import { type Api, type System, startFaultySystem, type Worker } from "../support/system.js";
 import { until } from "../support/until.js";
 
 const CALLERS = 12;
