@@ -263,7 +263,7 @@ function acceptRow(deps: Deps, request: Request, run: number): AcceptRow {
     updated_at: _updated,
     ...document
   } = paymentDocument(acceptedPayment(row, new Date(0)));
-  return { ...row, document };
+  return { ...row, document: JSON.stringify(document) };
 }
 
 /** The payment as the accept inserts it. */

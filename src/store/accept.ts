@@ -27,8 +27,8 @@ export interface AcceptRow {
   readonly provider_account: string | null;
   readonly livemode: boolean;
   readonly parameters: string;
-  /** The payment as its first event shows it, without the two times, which are the database's. */
-  readonly document: object;
+  /** The payment as its first event shows it, as JSON text, without the two times, which are the database's. */
+  readonly document: string;
 }
 
 /** When the row was accepted, or null: the key, the derived attempt or the order id is already there. */
@@ -48,7 +48,7 @@ export async function acceptPayments(db: Queryable, rows: readonly AcceptRow[]):
         attempt_id text, timeline_id text, event_id text, amount bigint, currency text, capture_method text,
         payment_method text, customer text, merchant_order_id text, description text, statement_descriptor text,
         return_url text, metadata json, provider text, provider_account text, livemode boolean, parameters text,
-        document jsonb)
+        document text)
     ), claimed as (
       insert into idempotency_keys (tenant_id, operation, key, fingerprint, run, resource_id, request_id)
       select i.tenant_id, i.operation, i.key, i.fingerprint, i.run, i.payment_id, i.request_id
@@ -82,7 +82,7 @@ export async function acceptRetry(db: Queryable, row: AcceptRow): Promise<Accept
         attempt_id text, timeline_id text, event_id text, amount bigint, currency text, capture_method text,
         payment_method text, customer text, merchant_order_id text, description text, statement_descriptor text,
         return_url text, metadata json, provider text, provider_account text, livemode boolean, parameters text,
-        document jsonb)
+        document text)
     ), claimed as (
       update idempotency_keys k
          set state = 'in_progress', run = i.run, resource_id = i.payment_id, request_id = i.request_id,
@@ -101,7 +101,10 @@ export async function acceptRetry(db: Queryable, row: AcceptRow): Promise<Accept
 
 /** What every accept inserts beside its key, for the rows of `fresh`. */
 function insertPayment(db: Queryable) {
-  return db`paid as (
+  return db`stamp as (
+      select format(',"created_at":"%1$s","updated_at":"%1$s"}',
+                    to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) as members
+    ), paid as (
       insert into payments (tenant_id, id, amount, currency, capture_method, payment_method,
         attempt_id, customer, merchant_order_id, holds_order_id, description, statement_descriptor, return_url, metadata, provider, livemode)
       select tenant_id, payment_id, amount, currency, capture_method, payment_method,
@@ -122,11 +125,7 @@ function insertPayment(db: Queryable) {
     ), announced as (
       insert into outbox (tenant_id, id, type, payment_id, data)
       select tenant_id, event_id, 'payment.created', payment_id,
-             (document || jsonb_build_object('created_at', ${rfc3339(db)}, 'updated_at', ${rfc3339(db)}))::json
-        from fresh
+             (left(document, -1) || stamp.members)::json
+        from fresh, stamp
     )`;
-}
-
-function rfc3339(db: Queryable) {
-  return db`to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 }

@@ -83,5 +83,33 @@ describeWithFaults(
         expect(blindSends(calls)).toEqual([]);
       },
     );
+
+    it("stopped with a look in its hands that moves nothing, it writes nothing: the fence alone tells it", async () => {
+      const late = await system.worker({ PAWL_PROBES: "after_get=stop" });
+      // It waits for its customer, so it is looked at again and again, and each look leaves the state as it is.
+      const body = {
+        ...VISA,
+        payment_method: "pm_card_authenticationRequired",
+        return_url: "https://shop.example/",
+      };
+      const acting = await api.client.pay(body, { prefer: "wait=10" });
+      expect(acting.json.status).toBe("requires_action");
+      await late.process.stopped();
+      const looks = { object_id: acting.json.provider_payment_id ?? "", call: "payment_intents.retrieve" };
+      const [first] = (await system.control.listRequests(looks)).slice(-1);
+      // It leaves the next look to a time that this test does not see.
+      const heir = await system.worker({ FOLLOW_FIRST_MS: "60000", FOLLOW_MOST_MS: "60000" });
+      await system.control.waitForRequests({
+        filter: { ...looks, after_sequence: first?.sequence ?? 0 },
+        until: "settled",
+      });
+      expect((await heir.process.stop()).code).toBe(0);
+      const rows = await written();
+
+      late.process.kill("SIGCONT");
+      await late.process.says("attempt lost");
+      expect((await late.process.stop()).code).toBe(0);
+      expect(await written()).toEqual(rows);
+    });
   },
 );

@@ -50,10 +50,3 @@ export class Gate {
     for (const goOn of this.#stopped.splice(0)) goOn();
   }
 }
-
-/** One probe of several gates. */
-export function probeOf(...gates: readonly Gate[]): Probe {
-  return async (name) => {
-    for (const gate of gates) await gate.probe(name);
-  };
-}

@@ -12,7 +12,7 @@ import { type Pawl, wire } from "../../src/wire.js";
 import { createTestDatabase, type TestDatabase } from "./test-database.js";
 
 /** Durations that a test can wait for; each test file overrides what it stages. */
-export const QUICK: Readonly<Record<string, string>> = {
+const QUICK: Readonly<Record<string, string>> = {
   PROVIDER_TIMEOUT_MS: "400",
   ATTEMPT_LEASE_MS: "1000",
   ATTEMPT_RETRY_BUDGET_MS: "20000",

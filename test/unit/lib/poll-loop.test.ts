@@ -59,7 +59,7 @@ test("a wake during a nap starts a round at once", async () => {
 test("a wake during a round is not lost: one more round follows", async () => {
   const { clock } = handClock();
   let rounds = 0;
-  let end = () => undefined as void;
+  let end: () => void = () => undefined;
   const loop = startPollLoop({
     intervalMs: 1_000,
     clock,
