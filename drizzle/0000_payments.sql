@@ -1,3 +1,7 @@
+-- The first schema: tenants and their keys, payments with their attempts, and what each commit leaves behind.
+-- Generated from src/store/schema.ts, where each table says what it is for. tenant_id leads every key; there are no
+-- triggers and no sequences, so that the tables can be distributed by tenant (docs/adr/0005). Only what is still open is
+-- indexed beside the primary keys: due attempts, keys that expire, open reviews.
 CREATE TYPE "public"."attempt_state" AS ENUM('started', 'creating', 'create_unknown', 'charge_created', 'confirming', 'confirm_unknown', 'following', 'fencing', 'completed');--> statement-breakpoint
 CREATE TYPE "public"."idempotency_key_state" AS ENUM('in_progress', 'completed', 'failed_retryable');--> statement-breakpoint
 CREATE TYPE "public"."payment_status" AS ENUM('processing', 'requires_action', 'authorized', 'succeeded', 'failed', 'canceled', 'needs_review');--> statement-breakpoint

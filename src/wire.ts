@@ -6,6 +6,7 @@ import { type Config, ConfigError, type WorkerName } from "./config.js";
 import { createAdminApp } from "./http/admin/admin-app.js";
 import { createApp } from "./http/app.js";
 import { type Server, serve } from "./http/serve.js";
+import { meter } from "./http/work-metrics.js";
 import { systemClock } from "./lib/clock.js";
 import { Coalescer } from "./lib/coalesce.js";
 import type { Logger } from "./lib/log.js";
@@ -86,6 +87,7 @@ export async function wire(
     clock: systemClock,
     log,
     probe: replaced.probe ?? (config.probes === null ? () => undefined : signalAt(config.probes)),
+    meter,
     settings: config.settings,
     accepter: createAccepter(db),
     advances: createAdvanceBatch(db),

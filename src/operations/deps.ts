@@ -20,6 +20,15 @@ export interface DueSignal {
   dueIn(ms: number): void;
 }
 
+/** What the operator counts. Labels are closed sets. */
+export interface Meter {
+  /** `outcome`: the type of the answer, not its reason. */
+  providerCall(call: string, outcome: string, seconds: number): void;
+  paymentMoved(status: string): void;
+  /** A write was refused by the fence. */
+  attemptLost(): void;
+}
+
 /** What every operation is given. Built in wire.ts alone. */
 export interface Deps {
   readonly db: Database;
@@ -28,6 +37,7 @@ export interface Deps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly probe: Probe;
+  readonly meter: Meter;
   readonly settings: Settings;
   readonly accepter: Accepter;
   readonly advances: AdvanceBatch;

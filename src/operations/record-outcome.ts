@@ -38,6 +38,7 @@ export async function recordOutcome(
   if (change.then.type === "wait") deps.due.dueIn(change.then.ms);
   if (applied.payment.status !== view.payment.status) {
     const { payment } = applied;
+    deps.meter.paymentMoved(payment.status);
     deps.log.info(
       { payment: payment.id, attempt: view.attempt.id, status: payment.status, reason: change.reason },
       "payment moved",

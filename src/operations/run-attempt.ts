@@ -55,26 +55,42 @@ async function takeStep(deps: Deps, held: Held, step: Then | Change, now: () => 
     case "wait":
       return null;
     case "send": {
-      await deps.probe(`before_${step.call}`);
-      if (!(await leaseCovers(deps, held))) return null;
-      const sentAt = now();
-      const outcome = await send(deps, held.view, step.call);
-      await deps.probe(`after_${step.call}`);
-      deps.account.noteAnswer(outcome.evidence.httpStatus);
-      held.view = { ...held.view, now: now() };
-      return commit(deps, held, afterSend(held.view, step.call, outcome), sentAt, now);
+      const called = await callProvider(deps, held, step.call, () => send(deps, held.view, step.call), now);
+      if (called === null) return null;
+      return commit(deps, held, afterSend(held.view, step.call, called.outcome), called.sentAt, now);
     }
     case "ask": {
-      await deps.probe(`before_${step.question}`);
-      if (!(await leaseCovers(deps, held))) return null;
-      const sentAt = now();
-      const outcome = await ask(deps, held.view, step.question);
-      await deps.probe(`after_${step.question}`);
-      deps.account.noteAnswer(outcome.evidence.httpStatus);
-      held.view = { ...held.view, now: now() };
-      return commit(deps, held, afterLookup(held.view, step.question, outcome), sentAt, now);
+      const called = await callProvider(
+        deps,
+        held,
+        step.question,
+        () => ask(deps, held.view, step.question),
+        now,
+      );
+      if (called === null) return null;
+      return commit(deps, held, afterLookup(held.view, step.question, called.outcome), called.sentAt, now);
     }
   }
+}
+
+/** One call, with no transaction open. Null: the lease does not cover it, and nothing was sent. */
+async function callProvider<Outcome extends SendOutcome | LookupOutcome>(
+  deps: Deps,
+  held: Held,
+  name: ProviderCall | "find" | "get",
+  call: () => Promise<Outcome>,
+  now: () => Date,
+): Promise<{ readonly outcome: Outcome; readonly sentAt: Date } | null> {
+  await deps.probe(`before_${name}`);
+  if (!(await leaseCovers(deps, held))) return null;
+  const sentAt = now();
+  const beganMs = deps.clock.monotonicMs();
+  const outcome = await call();
+  deps.meter.providerCall(name, outcome.type, (deps.clock.monotonicMs() - beganMs) / 1_000);
+  await deps.probe(`after_${name}`);
+  deps.account.noteAnswer(outcome.evidence.httpStatus);
+  held.view = { ...held.view, now: now() };
+  return { outcome, sentAt };
 }
 
 async function commit(
@@ -88,6 +104,7 @@ async function commit(
   const view = { ...held.view, now: now() };
   const applied = await recordPatiently(deps, held, () => recordOutcome(deps, view, change, { sentAt }));
   if (applied === null) {
+    deps.meter.attemptLost();
     deps.log.warn(
       { attempt: view.attempt.id, fence: view.attempt.fence },
       "attempt lost: its fence has moved on",

@@ -24,10 +24,11 @@ describe("after a backup from before the payment is restored", () => {
   test("the same key meets the same provider object, and nothing is charged again", async () => {
     const harness = await stage.start();
     const key = newKey();
-    const first = documentOf(await pay(harness, { key }));
+    const input = { merchant_order_id: "order-1" };
+    const first = documentOf(await pay(harness, { key, input }));
     await restoreRows(harness, NOTHING);
     await harness.sandbox.control.clearRequests();
-    const second = documentOf(await pay(harness, { key }));
+    const second = documentOf(await pay(harness, { key, input }));
     expect(second.id).not.toBe(first.id);
     expect(second["provider_payment_id"]).toBe(first["provider_payment_id"]);
     expect(await wireOf(harness)).toEqual(["create 200 replayed", "retrieve 200"]);

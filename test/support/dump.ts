@@ -1,7 +1,15 @@
 import type { Harness } from "./harness.js";
 
 /** What a payment consists of. The installation, tenants, keys of the API and provider accounts stay as they are. */
-const TABLES = ["idempotency_keys", "payments", "attempts", "timeline", "outbox", "reviews"] as const;
+const TABLES = [
+  "idempotency_keys",
+  "payments",
+  "order_ids",
+  "attempts",
+  "timeline",
+  "outbox",
+  "reviews",
+] as const;
 
 export type Dump = ReadonlyMap<string, string>;
 

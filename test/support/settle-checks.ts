@@ -48,6 +48,7 @@ interface Rows {
   readonly events: readonly { payment_id: string; type: string }[];
   readonly reviewed: readonly { payment_id: string }[];
   readonly givenUp: readonly GivenUp[];
+  readonly held: readonly { payment_id: string; merchant_order_id: string }[];
 }
 
 /**
@@ -83,6 +84,7 @@ function readRows(harness: Harness): Promise<Rows> {
       Transition[]
     >`select * from timeline where kind = 'transition' order by payment_id, id`,
     events: await sql<Rows["events"][number][]>`select * from outbox order by payment_id, id`,
+    held: await sql<Rows["held"][number][]>`select * from order_ids`,
     givenUp: (
       await sql<{ provider_key: string; at: string }[]>`
         select * from timeline where outcome in ('unknown: timeout', 'unknown: connection_lost')`
@@ -176,6 +178,10 @@ function unevenHistory(payment: PaymentRow, rows: Rows): string[] {
 
 /** Held while the payment can still be charged, and freed once it is proven that it cannot. */
 function wrongOrderId(payment: PaymentRow, rows: Rows, objects: readonly PaymentIntentRecord[]): string[] {
+  const held = rows.held.filter((row) => row.payment_id === payment.id).map((row) => row.merchant_order_id);
+  const shown = payment.holds_order_id ? [payment.merchant_order_id] : [];
+  if (held.join() !== shown.join())
+    return [`${payment.id} says it holds ${shown.join()} and holds ${held.join()}`];
   if (payment.merchant_order_id === null || payment.status === "needs_review") return [];
   const attempt = rows.attempts.find((row) => row.payment_id === payment.id);
   const object = objects.find(

@@ -2,6 +2,7 @@ import { Hono } from "hono";
 import { checkReadiness } from "../../operations/check-health.js";
 import type { Deps } from "../../operations/deps.js";
 import { registry } from "../metrics.js";
+import { refreshBacklog } from "../work-metrics.js";
 
 /**
  * The operator's listener: /metrics, /healthz (the process lives), /readyz (it can do its work; 503 where it cannot).
@@ -10,6 +11,7 @@ import { registry } from "../metrics.js";
 export function createAdminApp(deps: Deps, isStopping: () => boolean = () => false): Hono {
   const app = new Hono();
   app.get("/metrics", async () => {
+    await refreshBacklog(deps);
     return new Response(await registry.metrics(), { headers: { "Content-Type": registry.contentType } });
   });
   app.get("/healthz", (context) => context.json({ status: "ok" }));

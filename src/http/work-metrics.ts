@@ -1,0 +1,67 @@
+import { Counter, Gauge, Histogram } from "prom-client";
+import { ATTEMPT_STATES } from "../domain/attempt.js";
+import type { Deps, Meter } from "../operations/deps.js";
+import { readBacklog } from "../operations/read-backlog.js";
+import { registry } from "./metrics.js";
+
+/** From a local sandbox to the provider timeout's upper end. */
+const BUCKETS_SECONDS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 60];
+
+const calls = new Histogram({
+  name: "pawl_provider_call_duration_seconds",
+  help: "Provider calls and questions by kind and by what the answer came to.",
+  labelNames: ["call", "outcome"],
+  buckets: BUCKETS_SECONDS,
+  registers: [registry],
+});
+const moved = new Counter({
+  name: "pawl_payments_moved_total",
+  help: "Payments that entered a status, written by this process.",
+  labelNames: ["status"],
+  registers: [registry],
+});
+const lost = new Counter({
+  name: "pawl_attempts_lost_total",
+  help: "Writes refused by the fence: another worker had taken the attempt over.",
+  registers: [registry],
+});
+const attempts = new Gauge({
+  name: "pawl_attempts_open",
+  help: "Attempts with something left to do, by state; of the whole database.",
+  labelNames: ["state"],
+  registers: [registry],
+});
+const overdue = new Gauge({
+  name: "pawl_attempts_overdue_seconds",
+  help: "How long the longest overdue attempt that no worker holds has been due; of the whole database.",
+  registers: [registry],
+});
+const unknown = new Gauge({
+  name: "pawl_outcomes_unknown",
+  help: "Attempts whose outcome at the provider is not known; of the whole database.",
+  registers: [registry],
+});
+const reviews = new Gauge({
+  name: "pawl_reviews_open",
+  help: "Reviews that wait for a person; of the whole database.",
+  registers: [registry],
+});
+
+export const meter: Meter = {
+  providerCall: (call, outcome, seconds) => calls.observe({ call, outcome }, seconds),
+  paymentMoved: (status) => moved.inc({ status }),
+  attemptLost: () => lost.inc(),
+};
+
+/** Brings the gauges up to date. With the database away they keep their last values, and the scrape still works. */
+export async function refreshBacklog(deps: Deps): Promise<void> {
+  try {
+    const backlog = await readBacklog(deps);
+    for (const state of ATTEMPT_STATES) attempts.set({ state }, backlog.attemptsByState.get(state) ?? 0);
+    overdue.set(backlog.longestOverdueSeconds);
+    unknown.set(backlog.unknownOutcomes);
+    reviews.set(backlog.openReviews);
+  } catch (error) {
+    deps.log.warn({ err: error }, "the backlog could not be read for the metrics");
+  }
+}
