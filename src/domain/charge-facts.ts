@@ -153,7 +153,8 @@ function follow(
     payment: { nextAction: event === "REQUIRE_ACTION" ? charge.nextAction : null },
     reason: charge.status,
     review: null,
-    note,
+    // A look that finds nothing new leaves no row: hundreds a day would hide the ones that matter.
+    note: first || !stays ? note : null,
     then: { type: "wait", ms: followMs(view, waits + 1) },
   };
 }

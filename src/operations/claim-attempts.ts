@@ -12,6 +12,8 @@ const ACCOUNT_PATIENCE_MS = 500;
 /** The attempts that this process is driving right now. */
 export class AttemptPool {
   readonly #running = new Set<Promise<void>>();
+  /** The last claim was cut short by the room there was: what it left is looked for as soon as there is room again. */
+  #cutShort = false;
 
   constructor(
     private readonly deps: Deps,
@@ -29,6 +31,7 @@ export class AttemptPool {
   async claim(which: "due" | "left"): Promise<boolean> {
     const { deps } = this;
     const room = Math.min(deps.settings.workerConcurrency - this.#running.size, MOST_CLAIMED);
+    this.#cutShort = room <= 0;
     if (room <= 0) return false;
     const account = await this.#account();
     const claimedAtMs = deps.clock.monotonicMs();
@@ -51,7 +54,7 @@ export class AttemptPool {
         })
         .finally(() => {
           this.#running.delete(run);
-          this.onFree();
+          if (this.#cutShort) this.onFree();
         });
       this.#running.add(run);
     }

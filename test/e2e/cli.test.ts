@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/lib/package-root.js";
 import { newKey, VISA } from "../support/api-client.js";
-import { againstStripe, describeWithFaults } from "../support/e2e-target.js";
+import { describeWithFaults } from "../support/e2e-target.js";
 import { type Environment, RealProcess, run } from "../support/processes.js";
-import { type Api, type System, startFaultySystem } from "../support/system.js";
+import { type Api, System, startFaultySystem } from "../support/system.js";
 import { until } from "../support/until.js";
 
 const COMMANDS = [
@@ -111,11 +111,11 @@ describe("the command line", () => {
   });
 });
 
-describe.skipIf(againstStripe)("settings", () => {
+describe("settings", () => {
   let system: System;
 
   beforeAll(async () => {
-    system = await startFaultySystem();
+    system = await System.start();
   });
   afterAll(() => system.drop());
 

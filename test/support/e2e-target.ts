@@ -30,7 +30,7 @@ const STRIPE_KEY = /^[sr]k_test_/.test(process.env["STRIPE_SECRET_KEY"] ?? "")
   ? process.env["STRIPE_SECRET_KEY"]
   : undefined;
 
-export const againstStripe = STRIPE_KEY !== undefined;
+const againstStripe = STRIPE_KEY !== undefined;
 
 /** Starts a sandbox as its own process, unless the run is against Stripe's test mode. */
 export async function e2eTarget(): Promise<Target> {

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll } from "vitest";
@@ -139,13 +139,20 @@ export class RealProcess {
   async stopped(): Promise<void> {
     await until(
       "a stopped process",
-      () =>
-        this.#exit === null
-          ? execFileSync("ps", ["-o", "state=", "-p", String(this.pid)], { encoding: "utf8" })
-          : "gone",
+      () => (this.#exit === null ? kernelState(this.pid) : "gone"),
       (state) => state.startsWith("T"),
     );
   }
+}
+
+/** One letter, T for stopped: from procfs where there is one, since small images have no ps. */
+function kernelState(pid: number): string {
+  if (!existsSync("/proc/self/stat")) {
+    return execFileSync("ps", ["-o", "state=", "-p", String(pid)], { encoding: "utf8" });
+  }
+  // "pid (name) state …": the name may hold anything, a parenthesis too.
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  return stat.slice(stat.lastIndexOf(")") + 2, stat.lastIndexOf(")") + 3);
 }
 
 /** Runs a command to its end. */

@@ -177,7 +177,7 @@ export interface Gate<T> {
 }
 
 /** A promise that the test resolves, to stage what happens while something is under way. */
-export function gate<T>(): Gate<T> {
+function gate<T>(): Gate<T> {
   let open: (value: T) => void = () => undefined;
   const opened = new Promise<T>((resolve) => {
     open = resolve;
