@@ -198,7 +198,10 @@ describe("a charge that waits for the customer or the provider", () => {
 
   it("writes its payment only when what it shows changes", () => {
     const payment = { status: "requires_action", nextAction: NEXT_ACTION } as const;
-    expect(asked(viewIn("following", { payment }), "get", found("requires_action")).paymentMoved).toBe(false);
+    const { change, ...still } = asked(viewIn("following", { payment }), "get", found("requires_action"));
+    expect(still.paymentMoved).toBe(false);
+    // Nothing new: no row in the timeline.
+    expect(change.note).toBeNull();
     const pending = asked(viewIn("following", { payment }), "get", found("pending"));
     expect(pending.payment).toMatchObject({ status: "processing", nextAction: null, version: 2 });
     const back = asked(pending.view, "get", found("requires_action"));
