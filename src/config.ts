@@ -26,7 +26,10 @@ const flag = z.preprocess(
     .transform((value) => value === "true")
     .optional(),
 );
-const duration = (least = 1) => whole(least, 10 ** 12);
+/** What Node's timers take: a longer one would fire at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const duration = (least = 1) => whole(least, LONGEST_TIMER_MS);
+const span = () => whole(1, 10 ** 12);
 const url = (schemes: readonly string[]) =>
   z.preprocess(
     blankIsUnset,
@@ -38,6 +41,14 @@ const url = (schemes: readonly string[]) =>
       )
       .optional(),
   );
+function isBareOrigin(value: string): boolean {
+  if (!URL.canParse(value)) return false;
+  const { protocol, origin } = new URL(value);
+  return (
+    (protocol === "http:" || protocol === "https:") &&
+    value.replace(/\/$/, "").toLowerCase() === origin.toLowerCase()
+  );
+}
 const workers = z.preprocess(
   blankIsUnset,
   z
@@ -71,17 +82,23 @@ const environment = z.object({
       )
       .optional(),
   ),
-  STRIPE_API_BASE: url(["http:", "https:"]),
+  STRIPE_API_BASE: z.preprocess(
+    blankIsUnset,
+    z
+      .string()
+      .refine(isBareOrigin, "must be scheme, host and port alone, such as http://127.0.0.1:12111")
+      .optional(),
+  ),
   PROVIDER_TIMEOUT_MS: duration(),
   ATTEMPT_LEASE_MS: duration(),
-  ATTEMPT_RETRY_BUDGET_MS: duration(),
-  PROVIDER_KEY_LIFETIME_MS: duration(),
-  UNKNOWN_REVIEW_AFTER_MS: duration(),
+  ATTEMPT_RETRY_BUDGET_MS: span(),
+  PROVIDER_KEY_LIFETIME_MS: span(),
+  UNKNOWN_REVIEW_AFTER_MS: span(),
   IDEMPOTENCY_RETENTION_HOURS: z.preprocess(
     blankIsUnset,
     z
       .string()
-      .regex(/^\d{1,6}(\.\d{1,9})?$/, "must be a number of hours")
+      .regex(/^\d{1,6}(\.\d{1,20})?$/, "must be a number of hours")
       .transform(Number)
       .refine((hours) => hours > 0, "must be more than 0")
       .optional(),

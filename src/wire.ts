@@ -150,9 +150,15 @@ class WiredPawl implements Pawl {
     this.#stopping = true;
     // Callers that would wait past the grace are told "processing" while there is still time to tell them.
     const tellMs = graceMs - Math.min(LAST_WORD_MS, graceMs / 4);
+    // A call that begins later than this could not end within the grace.
+    const lastClaim = setTimeout(
+      () => void this.loops.stop(),
+      Math.max(0, graceMs - this.config.settings.providerTimeoutMs),
+    );
     const telling = setTimeout(() => this.deps.outcomes.releaseAll(), tellMs);
     await this.#api?.close(graceMs);
     clearTimeout(telling);
+    clearTimeout(lastClaim);
     await this.loops.stop();
     await this.#pool.drain();
   }

@@ -41,7 +41,10 @@ export function findProvider(config: Config): Pick<Targets, "stripeSecretKey" | 
   if (config.stripeSecretKey !== null) {
     return { stripeSecretKey: config.stripeSecretKey, stripeApiBase: config.stripeApiBase };
   }
-  const note = config.stripeApiBase === null ? readSandboxNote(config) : null;
+  if (config.stripeApiBase !== null) {
+    throw new CommandFailed("STRIPE_SECRET_KEY: must be set where STRIPE_API_BASE is");
+  }
+  const note = readSandboxNote(config);
   if (note !== null) return { stripeSecretKey: note.secret_key, stripeApiBase: note.url };
   throw new CommandFailed("STRIPE_SECRET_KEY: not set, and no sandbox is running here (npm start runs one)");
 }
@@ -53,7 +56,11 @@ export function loggerOf(config: Config): Logger {
 /** For commands that read or write the database and end. */
 export async function withStore<T>(work: (store: Store, config: Config) => Promise<T>): Promise<T> {
   const config = readConfig();
-  const store = await openStore(config, await findDatabase(config), createLogger({ level: "error" }));
+  const url = await findDatabase(config);
+  const store = await openStore(config, url, createLogger({ level: "error" })).catch((error: unknown) => {
+    const code = (error as { code?: string }).code ?? (error as Error).name;
+    throw new CommandFailed(`DATABASE_URL: the database cannot be used (${code})`);
+  });
   try {
     return await work(store, config);
   } finally {

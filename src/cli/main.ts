@@ -49,16 +49,21 @@ function throwInsteadOfExit(command: Command): void {
   for (const child of command.commands) throwInsteadOfExit(child);
 }
 
+/** A query's message holds SQL and parameters: only its name and where it happened are shown. */
+function unexpectedText(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error;
+  const frames = (error.stack ?? "").split("\n").filter((line) => line.startsWith("    at "));
+  const said = error.message.startsWith("Failed query") ? "query failed" : error.message;
+  return [`${error.name}: ${said}`, ...frames].join("\n");
+}
+
 function report(error: unknown): number {
   // Commander has printed its own line.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE;
   const expected =
     error instanceof ConfigError || error instanceof CommandFailed || error instanceof PawlError;
   const named = error instanceof Error && error.name === "EmbeddedPostgresError";
-  const line =
-    expected || named
-      ? error.message
-      : `unexpected: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
+  const line = expected || named ? error.message : `unexpected: ${unexpectedText(error)}`;
   process.stderr.write(`pawl: ${redactText(line)}\n`);
   return 1;
 }

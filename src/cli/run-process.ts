@@ -11,7 +11,7 @@ export interface ProcessParts {
   /** Called when everything runs. */
   ready(pawl: Pawl, listening: Listening): Promise<void> | void;
   /** Stops what this process started beside Pawl itself, in order, after it. */
-  readonly afterwards: readonly (() => Promise<void>)[];
+  readonly afterwards: (() => Promise<void>)[];
 }
 
 /**
@@ -38,7 +38,7 @@ export async function runProcess(
     log.info({ signal: await parts.stopAsked }, "stopping");
     await stop(config, pawl, log);
   } finally {
-    for (const end of parts.afterwards) await end();
+    await stopAll(parts.afterwards);
   }
 }
 
@@ -65,4 +65,13 @@ export function signalled(): Promise<NodeJS.Signals> {
     process.on("SIGTERM", resolve);
     process.on("SIGINT", resolve);
   });
+}
+
+/** Stops each in order and once. What fails to stop is no reason to leave the others, nor to hide why we stop. */
+export async function stopAll(afterwards: (() => Promise<void>)[]): Promise<void> {
+  for (let end = afterwards.shift(); end !== undefined; end = afterwards.shift()) {
+    await end().catch((error: unknown) => {
+      process.stderr.write(`pawl: could not be stopped cleanly: ${(error as Error).name}\n`);
+    });
+  }
 }

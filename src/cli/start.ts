@@ -18,7 +18,7 @@ import {
   sandboxNotePath,
 } from "./environment.js";
 import { print } from "./output.js";
-import { runProcess, signalled } from "./run-process.js";
+import { runProcess, signalled, stopAll } from "./run-process.js";
 
 /** Where Stripe's own mock servers usually listen; another free port is taken where this one is in use. */
 const SANDBOX_PORT = 12_111;
@@ -48,9 +48,9 @@ async function start(config: Config, json: boolean): Promise<void> {
       ready: async (pawl, listening) => announce(config, json, pawl, listening, provider.sandbox),
       afterwards,
     });
-  } catch (error) {
-    for (const end of afterwards) await end();
-    throw error;
+  } finally {
+    // Each is stopped once: what runProcess has stopped is gone from the list.
+    await stopAll(afterwards);
   }
 }
 

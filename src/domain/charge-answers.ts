@@ -1,6 +1,13 @@
 import type { Change, ChargeView, Then, TimelineNote } from "./charge-change.js";
 import { budgetIsOver, provenByRow, resolved, unchanged } from "./charge-change.js";
-import { isBeforeObject, notPerformed, underReview, waiting } from "./charge-decisions.js";
+import {
+  isBeforeObject,
+  isKeyMismatch,
+  KEY_MISMATCH,
+  notPerformed,
+  underReview,
+  waiting,
+} from "./charge-decisions.js";
 import { adopt } from "./charge-facts.js";
 import type { Failure } from "./payment.js";
 import type { LookupOutcome, ProviderCall, SendOutcome } from "./provider.js";
@@ -160,6 +167,8 @@ export function afterLookup(view: ChargeView, question: "find" | "get", outcome:
 function afterAbsence(view: ChargeView, note: TimelineNote): Change {
   const { attempt } = view;
   if (!isBeforeObject(attempt.state)) return underReview(view, "provider_object_missing", note);
+  // The provider has just said that this key was used for other parameters: an object of ours exists somewhere.
+  if (isKeyMismatch(attempt.waitReason)) return underReview(view, KEY_MISMATCH, note);
   if (budgetIsOver(view) || attempt.keySpent) {
     return notPerformed(view, attempt.keySpent ? "provider_key_spent" : "retry_budget_over", note);
   }

@@ -19,6 +19,13 @@ interface WaitFor {
   readonly attempt?: Partial<Change["attempt"]>;
 }
 
+/** The provider knew a create's key with other parameters: only a person, or the object itself, can tell what that was. */
+export const KEY_MISMATCH = "provider_key_mismatch";
+
+export function isKeyMismatch(waitReason: string | null): boolean {
+  return waitReason === "key_mismatch" || waitReason === KEY_MISMATCH;
+}
+
 /** Try or ask again later. An unknown that has lasted too long also opens a review; the asking goes on. */
 export function waiting(view: ChargeView, wait: WaitFor): Change {
   const { attempt, payment, policy, now } = view;
@@ -27,12 +34,14 @@ export function waiting(view: ChargeView, wait: WaitFor): Change {
   // Past its budget, what cannot be asked about or ended is unknown too, and must not stay so unseen.
   const unknownSince = patch.unknownSince ?? (budgetIsOver(view) ? now : null);
   const unknownForMs = unknownSince === null ? 0 : now.getTime() - unknownSince.getTime();
-  const review =
-    unknownForMs >= policy.reviewAfterMs && payment.status === "processing" ? "outcome_unknown" : null;
+  // Whatever the payment shows: a declined one whose object cannot be closed still holds its order id.
+  const isOpen = payment.status === "needs_review";
+  const review = unknownForMs >= policy.reviewAfterMs && !isOpen ? "outcome_unknown" : null;
+  const waitReason = isKeyMismatch(attempt.waitReason) ? attempt.waitReason : wait.reason;
   return {
     attemptEvents: wait.events ?? [],
-    attempt: { ...patch, unknownSince, waits, waitReason: wait.reason },
-    paymentEvent: review === null ? null : "REVIEW",
+    attempt: { ...patch, unknownSince, waits, waitReason },
+    paymentEvent: review !== null && payment.status === "processing" ? "REVIEW" : null,
     payment: {},
     reason: wait.reason,
     review,
@@ -79,7 +88,7 @@ export function underReview(view: ChargeView, reason: string, note: TimelineNote
     paymentEvent: opens ? "REVIEW" : null,
     payment: {},
     reason,
-    review: opens ? reason : null,
+    review: payment.status === "needs_review" ? null : reason,
     note,
     then: { type: "wait", ms: waitMs(view, attempt.waits + 1, 0) },
   };

@@ -36,14 +36,21 @@ export function firstStep(view: ChargeView, account: AccountView, markedNow: boo
   }
 }
 
+/** How adapters name an account by its credential, where that is all they may know (domain/provider.ts). */
+const CREDENTIAL_IDENTITY = "key_";
+
 /** Another account or mode never sends and never asks: its answers would be about somebody else's objects. */
-function barredByAccount(view: ChargeView, account: AccountView): Change | null {
+function barredByAccount(view: ChargeView, account: AccountView): Change | Then | null {
   const { attempt } = view;
   if (account.type === "known") {
     const own = attempt.providerAccount === null || attempt.providerAccount === account.accountId;
-    return own && attempt.livemode === account.livemode
-      ? null
-      : underReview(view, "provider_account_changed", null);
+    const sameMode = attempt.livemode === account.livemode;
+    if (own && sameMode) return null;
+    if (sameMode && mayBeSameAccount(attempt.providerAccount, account.accountId)) {
+      const asks = askAboutObject(view);
+      if (asks !== null) return asks;
+    }
+    return underReview(view, "provider_account_changed", null);
   }
   if (provenByRow(view)) return notPerformed(view, account.reason, null);
   const inFlight = attempt.state === "creating" || attempt.state === "confirming";
@@ -52,7 +59,21 @@ function barredByAccount(view: ChargeView, account: AccountView): Change | null 
   return waiting(view, { reason: account.reason, note: null, events: ["OUTCOME_UNKNOWN"], attempt: unknown });
 }
 
-function leftUnknown(view: ChargeView, question: "find" | "get"): Change {
+/**
+ * An account that its credential may not read is known by the credential alone, so a rotated key looks like another
+ * account. The object tells: only its own account answers for a committed id.
+ */
+function mayBeSameAccount(one: string | null, other: string): boolean {
+  return one?.startsWith(CREDENTIAL_IDENTITY) === true || other.startsWith(CREDENTIAL_IDENTITY);
+}
+
+/** The question before anything else, where there is an object to ask about. */
+function askAboutObject(view: ChargeView): Change | Then | null {
+  if (view.attempt.providerPaymentId === null || view.attempt.state === "completed") return null;
+  return view.attempt.state === "confirming" ? leftUnknown(view, "get") : { type: "ask", question: "get" };
+}
+
+export function leftUnknown(view: ChargeView, question: "find" | "get"): Change {
   return {
     attemptEvents: ["OUTCOME_UNKNOWN"],
     attempt: {

@@ -138,7 +138,7 @@ export interface PaymentProvider {
   readonly livemode: boolean;
   /** A stable digest of the credential, for remembering which account it belongs to. Not the credential. */
   readonly credentialDigest: string;
-  /** The account that the configured credential belongs to. */
+  /** The account that the configured credential belongs to; `key_…` where the credential may not read its account. */
   account(): Promise<AccountOutcome>;
   /** Pure. The parameters to store, or why the provider cannot carry this payment exactly. */
   prepareCharge(input: PaymentInput, reference: { attemptId: string; tenantId: string }): PreparedCharge;

@@ -77,6 +77,10 @@ export const paymentInput = z
 const time = z.iso
   .datetime({ offset: true, error: "must be an RFC 3339 time with an offset, e.g. 2026-01-31T12:00:00Z" })
   .transform((text) => new Date(text))
+  .refine(
+    (moment) => moment.getUTCFullYear() >= 1 && moment.getUTCFullYear() <= 9999,
+    "must lie in the years 0001 to 9999 of UTC",
+  )
   .openapi({ type: "string", format: "date-time" });
 
 const LIMIT_RULE = "must be an integer from 1 to 100";

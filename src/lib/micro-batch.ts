@@ -3,6 +3,9 @@ export interface MicroBatchOptions<Item, Result> {
   run(items: readonly Item[]): Promise<readonly Result[]>;
   readonly mostItems: number;
   readonly mostInFlight: number;
+  /** More than this waiting: an item is refused at once with `refusal`. */
+  readonly mostWaiting: number;
+  refusal(): Error;
   /** Items that share a name never stand in one batch. */
   namesOf(item: Item): readonly string[];
   /** Whether a batch that failed so may be run again item by item: only where the failure left no effect. */
@@ -31,6 +34,7 @@ export class MicroBatch<Item, Result> {
   }
 
   add(item: Item): Promise<Result> {
+    if (this.#queue.length >= this.#options.mostWaiting) return Promise.reject(this.#options.refusal());
     return new Promise((resolve, reject) => {
       this.#queue.push({ item, names: this.#options.namesOf(item), resolve, reject });
       this.#schedule();

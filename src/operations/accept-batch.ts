@@ -1,10 +1,12 @@
 import { MicroBatch } from "../lib/micro-batch.js";
 import { type Accepted, type AcceptRow, acceptPayments } from "../store/accept.js";
-import { type Database, violatedConstraint, withDatabase } from "../store/db.js";
+import { type Database, databaseIsBusy, violatedConstraint, withDatabase } from "../store/db.js";
 
 /** More rows a statement gains nothing more (measured: npm run bench); two in flight keep the connection busy. */
 const MOST_ROWS = 64;
 const MOST_IN_FLIGHT = 2;
+/** What a healthy database takes in a fraction of a second; beyond it callers are better told at once. */
+const MOST_WAITING = 1_024;
 
 export type Accepter = MicroBatch<AcceptRow, Accepted>;
 
@@ -14,6 +16,8 @@ export function createAccepter(db: Database): Accepter {
     run: (rows) => withDatabase(() => acceptPayments(db.sql, rows)),
     mostItems: MOST_ROWS,
     mostInFlight: MOST_IN_FLIGHT,
+    mostWaiting: MOST_WAITING,
+    refusal: databaseIsBusy,
     namesOf: (row) => {
       const names = [JSON.stringify(["key", row.tenant_id, row.operation, row.key])];
       if (row.merchant_order_id !== null)

@@ -1,10 +1,12 @@
 import { MicroBatch } from "../lib/micro-batch.js";
 import { type Advanced, type AdvanceRow, advanceAttempts } from "../store/advance.js";
-import { type Database, violatedConstraint, withDatabase } from "../store/db.js";
+import { type Database, databaseIsBusy, violatedConstraint, withDatabase } from "../store/db.js";
 
 /** As for accepts: what waits together shares a commit, and nothing waits for company. */
 const MOST_ROWS = 64;
 const MOST_IN_FLIGHT = 2;
+/** More than any worker has under way: an outcome is never refused for want of room. */
+const MOST_WAITING = 100_000;
 
 export type AdvanceBatch = MicroBatch<AdvanceRow, Advanced | null>;
 
@@ -13,6 +15,8 @@ export function createAdvanceBatch(db: Database): AdvanceBatch {
     run: (rows) => withDatabase(() => advanceAttempts(db.sql, rows)),
     mostItems: MOST_ROWS,
     mostInFlight: MOST_IN_FLIGHT,
+    mostWaiting: MOST_WAITING,
+    refusal: databaseIsBusy,
     namesOf: (row) => [`${row.tenant_id} ${row.attempt_id}`],
     runsAlone: (error) => violatedConstraint(error) !== null,
   });

@@ -76,7 +76,7 @@ export async function createPayment(
 async function runFirst(deps: Deps, request: Request): Promise<KeyedAnswer | null> {
   const row = acceptRow(deps, request, 1);
   try {
-    const accepted = await deps.accepter.add(row);
+    const accepted = await withDatabase(() => deps.accepter.add(row));
     return accepted === null ? null : await waitForOutcome(deps, request, row, accepted);
   } catch (error) {
     if (violatedConstraint(error) !== null) return null;

@@ -36,9 +36,11 @@ export class ProviderAccount {
     if (kept !== null) return this.#know(kept);
     const answer = await this.provider.account();
     if (answer.type === "unanswered") {
+      if (answer.reason === "unauthorized") this.noteAnswer(401);
       this.#view = { type: "unknown", reason: answer.reason };
       return this.#view;
     }
+    this.noteAnswer(200);
     await withDatabase(() =>
       rememberAccount(this.db, { provider: name, credentialDigest, accountId: answer.accountId }),
     );

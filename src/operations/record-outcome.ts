@@ -35,6 +35,12 @@ export async function recordOutcome(
   const row = advanceRow(deps, view, change, applied, response, sent);
   const advanced = await deps.advances.add(row);
   if (advanced === null) return null;
+  if (change.review !== null && view.attempt.waitReason !== change.reason) {
+    deps.log.warn(
+      { payment: view.payment.id, attempt: view.attempt.id, reason: change.review },
+      "review opened",
+    );
+  }
   if (change.then.type === "wait") deps.due.dueIn(change.then.ms);
   if (applied.payment.status !== view.payment.status) {
     const { payment } = applied;
@@ -128,7 +134,7 @@ function advanceRow(
         }
       : null,
     review: change.review === null ? null : { id: newId("rev"), reason: change.review },
-    close_review: statusMoved && change.review === null,
+    close_review: (statusMoved || change.then.type === "end") && change.review === null,
   };
 }
 

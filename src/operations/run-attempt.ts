@@ -1,14 +1,23 @@
 import { providerKey } from "../domain/attempt.js";
 import { afterLookup, afterSend } from "../domain/charge-answers.js";
-import type { Change, ChargePolicy, ChargeView, Then } from "../domain/charge-change.js";
-import { firstStep } from "../domain/charge-steps.js";
+import {
+  budgetIsOver,
+  type Change,
+  type ChargePolicy,
+  type ChargeView,
+  type Then,
+} from "../domain/charge-change.js";
+import { firstStep, leftUnknown } from "../domain/charge-steps.js";
 import { PawlError } from "../domain/errors.js";
 import type { LookupOutcome, ProviderCall, SendOutcome } from "../domain/provider.js";
 import type { ClaimedAttempt } from "../store/attempts.js";
 import type { Deps } from "./deps.js";
 import { recordOutcome, renewLease } from "./record-outcome.js";
 
-/** A look-up by reference covers objects whose `created`, by the provider's clock, lies this much before the accept. */
+/**
+ * A look-up by reference covers objects whose `created`, by the provider's clock, lies this much before the accept;
+ * one of a key that the provider has seen before (rows lost, the client key sent again) the whole life of a key.
+ */
 const CLOCK_ALLOWANCE_MS = 5 * 60_000;
 /** Nothing of ours is made in the future; the bound is far so that a provider's fast (or moved) clock hides nothing. */
 const FAR_AHEAD_MS = 10 * 365 * 86_400_000;
@@ -55,8 +64,19 @@ async function takeStep(deps: Deps, held: Held, step: Then | Change, now: () => 
     case "wait":
       return null;
     case "send": {
-      const called = await callProvider(deps, held, step.call, () => send(deps, held.view, step.call), now);
+      const isLate = () => step.call === "confirm" && budgetIsOver({ ...held.view, now: now() });
+      const called = await callProvider(
+        deps,
+        held,
+        step.call,
+        () => send(deps, held.view, step.call),
+        now,
+        isLate,
+      );
       if (called === null) return null;
+      // Decided in time, but a pause came between: the object is asked about and fenced, never confirmed late.
+      if (called === "late")
+        return commit(deps, held, leftUnknown({ ...held.view, now: now() }, "get"), null, now);
       return commit(deps, held, afterSend(held.view, step.call, called.outcome), called.sentAt, now);
     }
     case "ask": {
@@ -67,7 +87,7 @@ async function takeStep(deps: Deps, held: Held, step: Then | Change, now: () => 
         () => ask(deps, held.view, step.question),
         now,
       );
-      if (called === null) return null;
+      if (called === null || called === "late") return null;
       return commit(deps, held, afterLookup(held.view, step.question, called.outcome), called.sentAt, now);
     }
   }
@@ -80,9 +100,11 @@ async function callProvider<Outcome extends SendOutcome | LookupOutcome>(
   name: ProviderCall | "find" | "get",
   call: () => Promise<Outcome>,
   now: () => Date,
-): Promise<{ readonly outcome: Outcome; readonly sentAt: Date } | null> {
+  isLate: () => boolean = () => false,
+): Promise<{ readonly outcome: Outcome; readonly sentAt: Date } | "late" | null> {
   await deps.probe(`before_${name}`);
   if (!(await leaseCovers(deps, held))) return null;
+  if (isLate()) return "late";
   const sentAt = now();
   const beganMs = deps.clock.monotonicMs();
   const outcome = await call();
@@ -171,11 +193,13 @@ function send(deps: Deps, view: ChargeView, call: ProviderCall): Promise<SendOut
 }
 
 function ask(deps: Deps, view: ChargeView, question: "find" | "get"): Promise<LookupOutcome> {
-  const { attempt, now } = view;
+  const { attempt, now, policy } = view;
   if (question === "get") return deps.provider.getCharge(chargeIdOf(view));
   return deps.provider.findCharge({
     attemptId: attempt.id,
-    createdFrom: new Date(attempt.createdAt.getTime() - CLOCK_ALLOWANCE_MS),
+    createdFrom: new Date(
+      attempt.createdAt.getTime() - (attempt.keySpent ? policy.keyLifetimeMs : CLOCK_ALLOWANCE_MS),
+    ),
     createdTo: new Date(now.getTime() + FAR_AHEAD_MS),
   });
 }

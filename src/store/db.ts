@@ -31,13 +31,20 @@ const CONNECTION_LIFETIME_SECONDS = 30 * 60;
  * Every statement here finds its rows by key. A plan that was made while the tables were small would scan them whole,
  * and a prepared statement keeps it until the next ANALYZE: so the ways of scanning whole tables are off from the start.
  */
-const PLANNER = { enable_seqscan: "off", enable_hashjoin: "off", enable_mergejoin: "off", jit: "off" };
+const SESSION = {
+  enable_seqscan: "off",
+  enable_hashjoin: "off",
+  enable_mergejoin: "off",
+  jit: "off",
+  // Just under the deadline below: what nobody waits for any more is not done later, and gives its connection back.
+  statement_timeout: 7_500,
+};
 /** A pooler's answer to start-up parameters that it does not pass on. */
 const UNSUPPORTED_PARAMETER = "08P01";
 
 /** Connects once, so that a database that cannot be had is an error here. */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
-  const sql = connect(options, PLANNER);
+  const sql = connect(options, SESSION);
   try {
     await sql`select 1`;
     return databaseOf(sql);
@@ -48,7 +55,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   }
 }
 
-function connect(options: DatabaseOptions, planner: Partial<typeof PLANNER>): Sql {
+function connect(options: DatabaseOptions, session: Partial<typeof SESSION>): Sql {
   return postgres(options.url, {
     max: options.poolMax,
     prepare: options.prepare,
@@ -57,7 +64,7 @@ function connect(options: DatabaseOptions, planner: Partial<typeof PLANNER>): Sq
     // The client would ask each new connection for its array types, and a session that ends during that question is an
     // error that nobody can catch: the process dies. So no statement passes or returns an array.
     fetch_types: false,
-    connection: { application_name: "pawl", TimeZone: "UTC", ...planner },
+    connection: { application_name: "pawl", TimeZone: "UTC", ...session },
     onnotice: () => undefined,
     // A delay of its own before reconnecting would keep requests waiting after the database is back.
     backoff: () => RECONNECT_SECONDS,
@@ -97,6 +104,7 @@ const UNAVAILABLE = new Set([
   "EAI_AGAIN",
   "EPIPE",
   "ETIMEDOUT",
+  "57014",
   "57P01",
   "57P02",
   "57P03",
@@ -133,6 +141,10 @@ export async function withDatabase<T>(work: () => Promise<T>): Promise<T> {
       throw error;
     }
   }
+}
+
+export function databaseIsBusy(): PawlError {
+  return unavailable(new Error("too much is waiting for the database"));
 }
 
 function unavailable(cause: unknown): PawlError {

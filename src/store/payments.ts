@@ -11,9 +11,13 @@ export interface PaymentFilter {
 
 /** The charge attempt of a payment tells its provider object and, while it is open, its resolution. */
 function selectPayment(db: Queryable) {
-  return db`select ${db.unsafe(PAYMENT_COLUMNS.map((column) => `p.${column} as p_${column}`).join(", "))},
-      a.provider_payment_id, a.wait_reason, a.unknown_since, a.due_at
+  return db`${selectColumns(db)}
     from payments p left join attempts a on a.tenant_id = p.tenant_id and a.id = p.attempt_id`;
+}
+
+function selectColumns(db: Queryable) {
+  return db`select ${db.unsafe(PAYMENT_COLUMNS.map((column) => `p.${column} as p_${column}`).join(", "))},
+      a.provider_payment_id, a.wait_reason, a.unknown_since, a.due_at`;
 }
 
 export async function readPayment(
@@ -42,7 +46,9 @@ export async function readPaymentOfAttempts(
   tenantId: string,
   attemptIds: readonly string[],
 ): Promise<Payment | null> {
-  const [row] = await db<Row[]>`${selectPayment(db)}
+  // From the attempts: a payment is found by its key, never by its attempt.
+  const [row] = await db<Row[]>`${selectColumns(db)}
+    from attempts a join payments p on p.tenant_id = a.tenant_id and p.id = a.payment_id
     where a.tenant_id = ${tenantId} and a.id = any(string_to_array(${attemptIds.join(",")}, ',')) order by a.run desc limit 1`;
   return row === undefined ? null : paymentOf(row);
 }
@@ -94,7 +100,7 @@ export interface TimelineEntry {
   readonly sentAt: Date | null;
 }
 
-/** Oldest first; `after` is the id that the last page ended with. */
+/** Oldest first, by the database's clock (ids are made by the clocks of many processes); `after` is the id that the last page ended with. */
 export async function readTimeline(
   db: Queryable,
   tenantId: string,
@@ -104,8 +110,13 @@ export async function readTimeline(
   const rows = await db<Row[]>`
     select * from timeline
      where tenant_id = ${tenantId} and payment_id = ${paymentId}
-       ${page.after === null ? db`` : db`and id > ${page.after}`}
-     order by id limit ${page.limit}`;
+       ${
+         page.after === null
+           ? db``
+           : db`and (at, id) > (select at, id from timeline
+                 where tenant_id = ${tenantId} and payment_id = ${paymentId} and id = ${page.after})`
+       }
+     order by at, id limit ${page.limit}`;
   return rows.map((row) => ({
     id: row["id"] as string,
     at: requiredDate(row["at"]),

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { checkReadiness } from "../../src/operations/check-health.js";
 import { listOpenReviews } from "../../src/operations/list-reviews.js";
 import type { Pawl } from "../../src/wire.js";
 import { documentOf, type Harness, pay, until, untilStatus } from "../support/harness.js";
@@ -90,4 +91,22 @@ test("an account that is known from an earlier start is not asked for again", as
   await harness.another({ env: PATIENT });
   const asked = await harness.sandbox.control.listRequests({ call: "account.retrieve" });
   expect(asked).toHaveLength(1);
+});
+
+test("a credential that is refused from the first start on degrades readiness, until it is accepted", async () => {
+  const harness = await stage.start({ workers: [] });
+  const { control } = harness.sandbox;
+  await control.addFault({
+    match: { call: "account.retrieve" },
+    times: null,
+    fault: { type: "error", status: 401 },
+  });
+  const fresh = await harness.another({ stripeKey: "sk_test_refused" });
+  expect(await checkReadiness(fresh.deps)).toMatchObject({
+    ready: false,
+    checks: { provider: "degraded: unauthorized" },
+  });
+  await control.clearFaults();
+  await fresh.deps.account.resolve();
+  expect(await checkReadiness(fresh.deps)).toMatchObject({ ready: true });
 });

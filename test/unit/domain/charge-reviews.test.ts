@@ -5,6 +5,7 @@ import {
   ABSENT,
   ASK_GET,
   asked,
+  at,
   BUDGET_MS,
   claimed,
   DECLINED,
@@ -136,7 +137,7 @@ describe("money that moved after the end", () => {
     expect(asked(viewIn("fencing", { payment }), "get", found("succeeded")).payment.status).toBe("succeeded");
   });
 
-  it("is the only thing that opens a review of a failed payment", () => {
+  it("is the only thing that moves a failed payment; any other doubt is reviewed beside it", () => {
     for (const outcome of [
       MISSING,
       found("canceled", { amount: 1 }),
@@ -144,9 +145,20 @@ describe("money that moved after the end", () => {
     ]) {
       const doubtful = asked(viewIn("fencing", { payment: failed }), "get", outcome);
       expect(doubtful.payment).toMatchObject({ status: "failed", version: 1 });
-      expect(doubtful.change.review).toBeNull();
+      expect(doubtful.change.review).not.toBeNull();
       expect(doubtful.then.type).toBe("wait");
     }
+  });
+
+  it("leaves a declined object that cannot be closed to a review in time, and the payment failed", () => {
+    const view = viewIn("fencing", {
+      payment: failed,
+      attempt: { unknownSince: at(0) },
+      afterMs: REVIEW_AFTER_MS,
+    });
+    const stuck = asked(view, "get", unanswered("timeout"));
+    expect(stuck.change.review).toBe("outcome_unknown");
+    expect(stuck.payment).toMatchObject({ status: "failed", version: 1 });
   });
 });
 

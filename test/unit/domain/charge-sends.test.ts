@@ -192,7 +192,18 @@ describe("an unknown create", () => {
     });
   });
 
-  it.each(["stored_error", "key_mismatch"] as const)(
+  it("whose key the provider knows with other parameters is never taken for absent: a person must look", () => {
+    const spent = sent(viewIn("creating"), "create", unknown("key_mismatch", true));
+    expect(spent.then).toEqual(ASK_FIND);
+    const silent = asked(spent.view, "find", unanswered("server_error"));
+    for (const seen of [spent.view, silent.view, later(silent.view, 2 * BUDGET_MS)]) {
+      const absent = asked(seen, "find", ABSENT);
+      expect(absent.payment.status).toBe("needs_review");
+      expect(asked(absent.view, "find", ABSENT).payment.status).toBe("needs_review");
+    }
+  });
+
+  it.each(["stored_error"] as const)(
     "whose key can never perform it any more is not performed once absent, and never sent again: %s",
     (reason) => {
       const spent = sent(viewIn("creating"), "create", unknown(reason, true));

@@ -7,7 +7,7 @@ interface Item {
 }
 
 /** Runs are held until `release` is called; `runs` shows what stood in each. */
-function stage(mostItems = 10, mostInFlight = 1) {
+function stage(mostItems = 10, mostInFlight = 1, mostWaiting = 100) {
   const runs: string[][] = [];
   const held: (() => void)[] = [];
   const batch = new MicroBatch<Item, string>({
@@ -19,6 +19,8 @@ function stage(mostItems = 10, mostInFlight = 1) {
     },
     mostItems,
     mostInFlight,
+    mostWaiting,
+    refusal: () => new Error("too many"),
     namesOf: (item) => [item.name],
     runsAlone: (error) => (error as Error).message === "bad item",
   });
@@ -90,10 +92,23 @@ test("a failure that may have had an effect fails the whole run, and nothing is 
     },
     mostItems: 10,
     mostInFlight: 1,
+    mostWaiting: 10,
+    refusal: () => new Error("too many"),
     namesOf: (item) => [item.name],
     runsAlone: () => false,
   });
   const all = ["a", "b"].map((name) => batch.add({ name }));
   for (const one of all) await expect(one).rejects.toThrow("connection lost");
   expect(runs).toBe(1);
+});
+
+test("more than its bound does not wait: an item is refused at once, and the others are served", async () => {
+  const { batch, release, turn } = stage(10, 1, 2);
+  const first = batch.add({ name: "a" });
+  await turn();
+  const waiting = [batch.add({ name: "b" }), batch.add({ name: "c" })];
+  await expect(batch.add({ name: "d" })).rejects.toThrow("too many");
+  await release();
+  await release();
+  expect(await Promise.all([first, ...waiting])).toEqual(["done a", "done b", "done c"]);
 });
