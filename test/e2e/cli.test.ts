@@ -68,7 +68,7 @@ const MALFORMED: Environment = {
   DATABASE_POOL_MAX: "0",
   DATABASE_PREPARE: "perhaps",
   STRIPE_SECRET_KEY: "pk_test_publishable",
-  STRIPE_API_BASE: "127.0.0.1:12111",
+  STRIPE_API_BASE: "http://127.0.0.1:12111/v1",
   PROVIDER_TIMEOUT_MS: "20s",
   ATTEMPT_LEASE_MS: "1.5",
   ATTEMPT_RETRY_BUDGET_MS: "0",
@@ -297,6 +297,14 @@ describeWithFaults("commands on a running system", () => {
       expect([args.join(" "), failed.exit.code, failed.stdout]).toEqual([args.join(" "), 1, ""]);
       expect(failed.stderr).toMatch(/^pawl: .+\n$/);
     }
+  });
+
+  it("says in one line that the database cannot be used, and nothing of its address", async () => {
+    const away = await run(["tenants", "list"], {
+      env: { DATABASE_URL: "postgres://user:marked@127.0.0.1:1/none" },
+    });
+    expect([away.exit.code, away.stdout]).toEqual([1, ""]);
+    expect(away.stderr).toBe("pawl: DATABASE_URL: the database cannot be used (ECONNREFUSED)\n");
   });
 
   it("prints one JSON document for each long-running command, and nothing else", async () => {

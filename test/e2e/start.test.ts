@@ -141,6 +141,13 @@ describe("pawl start, in a copy of the package with nothing set", () => {
     expect(second.stdout).toBe("");
     expect(second.stderr).toMatch(/^pawl: Pawl is already running on .*\n$/);
     expect((await client.pay(VISA)).status).toBe(201);
+
+    const { port } = new URL(running.said.api_url);
+    const beside = { ...here(), env: { ...here().env, PAWL_DATA_DIR: "beside", PORT: port } };
+    const taken = await run(["start"], beside);
+    expect(taken.exit).toEqual({ code: 1, signal: null });
+    expect(taken.stderr).toContain(`pawl: PORT: cannot listen on 127.0.0.1:${port} (EADDRINUSE)\n`);
+    expect(taken.stderr).not.toContain("unexpected");
     expect((await running.process.stop()).code).toBe(0);
     const alone = await run(["tenants", "list"], here());
     expect([alone.exit.code, alone.stderr.split("\n").length]).toEqual([1, 2]);

@@ -110,3 +110,27 @@ test("a credential that is refused from the first start on degrades readiness, u
   await fresh.deps.account.resolve();
   expect(await checkReadiness(fresh.deps)).toMatchObject({ ready: true });
 });
+
+test("a rotated key of an account that it may not read goes on with what has an object, by asking first", async () => {
+  const harness = await stage.start({ env: HASTY, workers: [], stripeKey: "rk_test_old" });
+  const { control } = harness.sandbox;
+  await control.assignApiKey("rk_test_old", "acct_shop");
+  await control.assignApiKey("rk_test_new", "acct_shop");
+  await control.addFault({
+    match: { call: "account.retrieve" },
+    times: null,
+    fault: { type: "error", status: 403 },
+  });
+  await control.addFault({
+    match: { call: "payment_intents.confirm" },
+    fault: { type: "reset", effect: "applied" },
+  });
+  const gate = stage.gate("before_get");
+  const old = await harness.another({ env: HASTY, stripeKey: "rk_test_old", probe: gate.probe });
+  const { id } = documentOf(await pay(harness, { waitMs: 0 }));
+  await gate.reached();
+  await freeze(old);
+  await harness.another({ env: HASTY, stripeKey: "rk_test_new" });
+  await untilStatus(harness, id, "succeeded");
+  expect((await onlyObject(harness)).successful_charges).toBe(1);
+});
