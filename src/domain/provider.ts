@@ -1,8 +1,12 @@
 import type { Failure, NextAction, PaymentInput } from "./payment.js";
 
 /** The calls of a charge that change something at the provider, in the order they are made. */
-export const PROVIDER_CALLS = ["create", "confirm", "fence"] as const;
-export type ProviderCall = (typeof PROVIDER_CALLS)[number];
+export const CHARGE_CALLS = ["create", "confirm", "fence"] as const;
+export type ChargeCall = (typeof CHARGE_CALLS)[number];
+/** The effects after a charge: one call each. */
+export const EFFECT_CALLS = ["capture", "cancel", "refund"] as const;
+export type EffectCall = (typeof EFFECT_CALLS)[number];
+export type ProviderCall = ChargeCall | EffectCall;
 
 /** What the provider's object is now. `unrecognized`: a status this adapter does not know. */
 export type ChargeStatus =
@@ -31,6 +35,63 @@ export interface ProviderCharge {
   readonly nextAction: NextAction | null;
   /** Set with status `declined`. */
   readonly failure: Failure | null;
+  /** Until when an authorisation can be captured, where the provider says so. */
+  readonly authorizedUntil: Date | null;
+  /** With status `canceled`: whether the provider ended it because the authorisation lapsed. */
+  readonly lapsed: boolean;
+  /** What the provider kept for itself, where it says so already. */
+  readonly fee: ProviderFee | null;
+}
+
+/** A fee as one balance transaction shows it. Integer, ISO 4217 minor unit of its own currency. */
+export interface ProviderFee {
+  readonly transactionId: string;
+  readonly amount: number;
+  readonly currency: string;
+}
+
+/** `pending`: made and on its way, or waiting for the customer. `unrecognized`: a status this adapter does not know. */
+export type ProviderRefundStatus = "pending" | "succeeded" | "failed" | "unrecognized";
+
+/** The provider's refund object, in our units. */
+export interface ProviderRefund {
+  readonly id: string;
+  /** The charge object that it refunds; null where the provider names none. */
+  readonly chargeId: string | null;
+  readonly status: ProviderRefundStatus;
+  /** Null where the provider's amount is no whole number of our minor unit. */
+  readonly amount: number | null;
+  readonly currency: string;
+  /** From the object's metadata; null for a refund that was made outside. */
+  readonly attemptId: string | null;
+  readonly tenantId: string | null;
+  /** Set with status `failed`. */
+  readonly failure: Failure | null;
+}
+
+/** Where a dispute stands: `open` (an answer is due), `under_review`, and its ends. `warning`: an inquiry, no money yet. */
+export const DISPUTE_STATUSES = ["warning", "open", "under_review", "won", "lost", "closed"] as const;
+export type DisputeStatus = (typeof DISPUTE_STATUSES)[number];
+
+/** The provider's dispute object, in our units. */
+export interface ProviderDispute {
+  readonly id: string;
+  readonly chargeId: string | null;
+  readonly status: DisputeStatus | "unrecognized";
+  readonly amount: number | null;
+  readonly currency: string;
+  readonly reason: string | null;
+  readonly livemode: boolean;
+  /** Each movement of funds so far, in order: negative amounts were withdrawn from us, positive ones given back. */
+  readonly movements: readonly DisputeMovement[];
+}
+
+export interface DisputeMovement {
+  readonly transactionId: string;
+  readonly amount: number;
+  readonly currency: string;
+  /** What the provider took for the movement; 0 or more. */
+  readonly fee: number;
 }
 
 /** What was on the wire, for the timeline. Never a body. */
@@ -112,6 +173,38 @@ export type LookupOutcome =
       readonly evidence: Evidence;
     };
 
+/** What one send of a refund came to. */
+export type RefundSendOutcome =
+  | {
+      readonly type: "refund";
+      readonly refund: ProviderRefund;
+      readonly replayed: boolean;
+      readonly evidence: Evidence;
+    }
+  | Exclude<SendOutcome, { type: "object" }>;
+
+/** What one question about a refund came to. */
+export type RefundLookupOutcome =
+  | { readonly type: "found"; readonly refund: ProviderRefund; readonly evidence: Evidence }
+  | Exclude<LookupOutcome, { type: "found" }>;
+
+export type DisputeLookupOutcome =
+  | { readonly type: "found"; readonly dispute: ProviderDispute; readonly evidence: Evidence }
+  | Exclude<LookupOutcome, { type: "found" }>;
+
+/** What was settled to the bank with one payout: a movement a source object. Amounts are net of fees, and may be negative. */
+export interface PayoutMovement {
+  readonly transactionId: string;
+  /** The charge object whose money it is. */
+  readonly chargeId: string | null;
+  readonly amount: number;
+  readonly currency: string;
+}
+
+export type PayoutLookupOutcome =
+  | { readonly type: "found"; readonly movements: readonly PayoutMovement[]; readonly evidence: Evidence }
+  | Exclude<LookupOutcome, { type: "found" | "absent" }>;
+
 export interface SendContext {
   /** Derived from the attempt id: the same for every send of this call. */
   readonly idempotencyKey: string;
@@ -119,10 +212,43 @@ export interface SendContext {
   readonly resend: boolean;
 }
 
-/** Parameters of both calls, as text, stored at the accept and sent verbatim. */
+/** What an effect is to do. Amounts are integers in the payment's minor unit; a refund's is always explicit. */
+export type EffectInput =
+  | { readonly call: "capture"; readonly amount: number; readonly currency: string }
+  | { readonly call: "cancel"; readonly reason: string | null }
+  | {
+      readonly call: "refund";
+      readonly chargeId: string;
+      readonly amount: number;
+      readonly currency: string;
+      readonly reason: string | null;
+    };
+
+/** Parameters of a charge's calls or of an effect's, as text, stored at the accept and sent verbatim. */
 export type PreparedCharge =
   | { readonly ok: true; readonly parameters: string }
   | { readonly ok: false; readonly pointer: string; readonly detail: string };
+
+/** What a signed notice of the provider's says. A hint: the object is fetched before anything is believed. */
+export interface ProviderNotice {
+  readonly eventId: string;
+  readonly type: string;
+  readonly livemode: boolean;
+  readonly subject: NoticeSubject;
+}
+
+/** Which object a notice is about; `other`: nothing that Pawl follows. */
+export type NoticeSubject =
+  | {
+      readonly type: "charge";
+      readonly objectId: string;
+      readonly attemptId: string | null;
+      readonly tenantId: string | null;
+    }
+  | { readonly type: "refund"; readonly objectId: string }
+  | { readonly type: "dispute"; readonly objectId: string }
+  | { readonly type: "payout"; readonly objectId: string }
+  | { readonly type: "other"; readonly objectId: string };
 
 export type AccountOutcome =
   | { readonly type: "known"; readonly accountId: string }
@@ -148,6 +274,18 @@ export interface PaymentProvider {
   confirmCharge(chargeId: string, parameters: string, context: SendContext): Promise<SendOutcome>;
   /** Cancels an object that is not paid, so that no earlier call of ours can charge it any more. */
   cancelCharge(chargeId: string, context: SendContext): Promise<SendOutcome>;
+  /** Pure. The text to store for an effect, or why the provider cannot carry the amount exactly. */
+  prepareEffect(input: EffectInput, reference: { attemptId: string; tenantId: string }): PreparedCharge;
+  /** Takes all or part of an authorisation, once; the rest is released. */
+  captureCharge(chargeId: string, parameters: string, context: SendContext): Promise<SendOutcome>;
+  /** Releases an authorisation, or ends an object that waits for the customer. */
+  voidCharge(chargeId: string, parameters: string, context: SendContext): Promise<SendOutcome>;
+  createRefund(parameters: string, context: SendContext): Promise<RefundSendOutcome>;
+  getRefund(refundId: string): Promise<RefundLookupOutcome>;
+  /** Pages through all refunds of the charge object; `absent` only after the last page. */
+  findRefund(reference: { attemptId: string; chargeId: string }): Promise<RefundLookupOutcome>;
+  getDispute(disputeId: string): Promise<DisputeLookupOutcome>;
+  getPayout(payoutId: string): Promise<PayoutLookupOutcome>;
   getCharge(chargeId: string): Promise<LookupOutcome>;
   /** Pages through everything made in the window; `absent` only after the last page. Times are the provider's `created`. */
   findCharge(reference: { attemptId: string; createdFrom: Date; createdTo: Date }): Promise<LookupOutcome>;

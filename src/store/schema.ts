@@ -21,9 +21,9 @@ import {
  * whole tenant each time.
  */
 
-const moment = (name: string) => timestamp(name, { withTimezone: true, mode: "date" });
+export const moment = (name: string) => timestamp(name, { withTimezone: true, mode: "date" });
 /** `json`, not `jsonb`: member order and number text stay as they were written. */
-const json = customType<{ data: unknown; driverData: string }>({
+export const json = customType<{ data: unknown; driverData: string }>({
   dataType: () => "json",
   toDriver: (value) => JSON.stringify(value),
   fromDriver: (value) => (typeof value === "string" ? (JSON.parse(value) as unknown) : value),
@@ -49,7 +49,11 @@ export const attemptState = pgEnum("attempt_state", [
   "following",
   "fencing",
   "completed",
+  "sending",
+  "send_unknown",
 ]);
+
+export const attemptKind = pgEnum("attempt_kind", ["charge", "capture", "cancel", "refund"]);
 
 export const keyState = pgEnum("idempotency_key_state", ["in_progress", "completed", "failed_retryable"]);
 
@@ -148,6 +152,14 @@ export const payments = pgTable(
     amountCapturable: bigint("amount_capturable", { mode: "number" }).notNull().default(0),
     amountCaptured: bigint("amount_captured", { mode: "number" }).notNull().default(0),
     amountRefunded: bigint("amount_refunded", { mode: "number" }).notNull().default(0),
+    /** The amounts of all refunds that have not failed: what the next refund is checked against, under this row's lock. */
+    refundReserved: bigint("refund_reserved", { mode: "number" }).notNull().default(0),
+    /** The attempt of the one capture or cancel that may be in flight. */
+    openEffect: text("open_effect"),
+    authorizedUntil: moment("authorized_until"),
+    cancellationReason: text("cancellation_reason"),
+    /** What the provider said of each dispute when it was last asked. Written under this row's lock. */
+    disputes: json("disputes"),
     livemode: boolean("livemode").notNull(),
     createdAt: moment("created_at").notNull().defaultNow(),
     updatedAt: moment("updated_at").notNull().defaultNow(),
@@ -181,15 +193,21 @@ export const attempts = pgTable(
     tenantId: text("tenant_id").notNull(),
     id: text("id").notNull(),
     paymentId: text("payment_id").notNull(),
+    kind: attemptKind("kind").notNull().default("charge"),
     operation: text("operation").notNull(),
     idempotencyKey: text("idempotency_key").notNull(),
     run: integer("run").notNull(),
     requestId: text("request_id").notNull(),
+    /** Of a capture or refund: what was asked for. */
+    amount: bigint("amount", { mode: "number" }),
+    refundId: text("refund_id"),
     state: attemptState("state").notNull().default("started"),
     fence: bigint("fence", { mode: "number" }).notNull().default(0),
     leaseOwner: text("lease_owner"),
     leaseExpiresAt: moment("lease_expires_at"),
     dueAt: moment("due_at").defaultNow(),
+    /** Somebody has heard news of it since it was claimed: it is due again as soon as its lease is given back. */
+    nudged: boolean("nudged").notNull().default(false),
     provider: text("provider").notNull(),
     providerAccount: text("provider_account"),
     livemode: boolean("livemode").notNull(),
@@ -200,6 +218,7 @@ export const attempts = pgTable(
     createFirstSentAt: moment("create_first_sent_at"),
     confirmFirstSentAt: moment("confirm_first_sent_at"),
     fenceFirstSentAt: moment("fence_first_sent_at"),
+    effectFirstSentAt: moment("effect_first_sent_at"),
     fenceRound: integer("fence_round").notNull().default(1),
     waits: integer("waits").notNull().default(0),
     waitReason: text("wait_reason"),
@@ -210,6 +229,9 @@ export const attempts = pgTable(
     primaryKey({ columns: [t.tenantId, t.id] }),
     foreignKey({ columns: [t.tenantId, t.paymentId], foreignColumns: [payments.tenantId, payments.id] }),
     index("attempts_due").on(t.dueAt).where(sql`${t.dueAt} is not null`),
+    index("attempts_by_object")
+      .on(t.providerPaymentId, t.tenantId, t.id)
+      .where(sql`${t.kind} = 'charge' and ${t.providerPaymentId} is not null`),
   ],
 );
 
@@ -220,6 +242,8 @@ export const timeline = pgTable(
     tenantId: text("tenant_id").notNull(),
     paymentId: text("payment_id").notNull(),
     id: text("id").notNull(),
+    /** Set where the statuses are those of a refund. */
+    refundId: text("refund_id"),
     at: moment("at").notNull().defaultNow(),
     kind: text("kind").notNull(),
     from: text("from_status"),
@@ -243,11 +267,20 @@ export const outbox = pgTable(
     tenantId: text("tenant_id").notNull(),
     id: text("id").notNull(),
     type: text("type").notNull(),
-    paymentId: text("payment_id").notNull(),
+    /** Null only for what concerns no payment. */
+    paymentId: text("payment_id"),
+    /** The payment's version that this fact made, and the fact's place among those of one write: their order. */
+    sequence: integer("sequence").notNull().default(0),
+    ordinal: integer("ordinal").notNull().default(0),
     data: json("data").notNull(),
     createdAt: moment("created_at").notNull().defaultNow(),
+    /** Null until the relay has made its deliveries: a state and not a cursor, so no late commit is passed over. */
+    relayedAt: moment("relayed_at"),
   },
-  (t) => [primaryKey({ columns: [t.tenantId, t.id] })],
+  (t) => [
+    primaryKey({ columns: [t.tenantId, t.id] }),
+    index("outbox_unrelayed").on(t.createdAt).where(sql`${t.relayedAt} is null`),
+  ],
 );
 
 /** What no machine may decide alone. At most one open review a payment; a later fact closes it. */

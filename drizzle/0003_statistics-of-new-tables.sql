@@ -1,0 +1,39 @@
+-- As 0001: what the planner is to believe of tables that are still empty.
+alter table refunds alter column tenant_id set (n_distinct = 1), alter column tenant_id set statistics 1;--> statement-breakpoint
+alter table deliveries alter column tenant_id set (n_distinct = 1), alter column tenant_id set statistics 1;--> statement-breakpoint
+alter table webhook_endpoints alter column tenant_id set (n_distinct = 1), alter column tenant_id set statistics 1;--> statement-breakpoint
+alter table ledger_entries alter column tenant_id set (n_distinct = 1), alter column tenant_id set statistics 1;--> statement-breakpoint
+alter table ledger_uncounted alter column tenant_id set (n_distinct = 1), alter column tenant_id set statistics 1;--> statement-breakpoint
+alter table ledger_balances alter column tenant_id set (n_distinct = 1), alter column tenant_id set statistics 1;--> statement-breakpoint
+alter table provider_events alter column provider set (n_distinct = 1), alter column provider set statistics 1;--> statement-breakpoint
+insert into payments (tenant_id, id, amount, currency, capture_method, payment_method, attempt_id, holds_order_id, metadata,
+    provider, livemode)
+  select 'ten_seed', 'pay_seed_' || n, n, 'usd', 'automatic', 'pm', 'att_' || n, false, '{}', 'none', false
+    from generate_series(1, 1000) n;--> statement-breakpoint
+insert into refunds (tenant_id, id, payment_id, attempt_id, amount, currency, metadata, provider)
+  select 'ten_seed', 're_' || n, 'pay_seed_' || n, 'att_' || n, n, 'usd', '{}', 'none' from generate_series(1, 1000) n;--> statement-breakpoint
+insert into deliveries (tenant_id, endpoint_id, event_id, payment_id, sequence, ordinal, due_at, state)
+  select 'ten_' || n % 10, 'we_' || n % 20, 'evt_' || n, 'pay_' || n, 1, 0, case when n % 20 = 0 then now() end,
+         case when n % 20 = 0 then 'pending' else 'delivered' end::delivery_state
+    from generate_series(1, 1000) n;--> statement-breakpoint
+insert into webhook_endpoints (tenant_id, id, url, secret)
+  select 'ten_' || n % 10, 'we_' || n, 'none', 'none' from generate_series(1, 1000) n;--> statement-breakpoint
+insert into ledger_entries (tenant_id, payment_id, fact, leg, currency, debit_account, credit_account, amount)
+  select 'ten_' || n % 10, 'pay_' || n / 2, 'fact-' || n, 1, 'usd', 'one', 'other', n from generate_series(1, 1000) n;--> statement-breakpoint
+insert into ledger_uncounted (tenant_id, payment_id, fact, leg, currency, debit_account, credit_account, amount)
+  select 'ten_' || n % 10, 'pay_' || n / 2, 'fact-' || n, 1, 'usd', 'one', 'other', n from generate_series(1, 1000) n;--> statement-breakpoint
+insert into ledger_balances (tenant_id, currency, account, debits, credits)
+  select 'ten_' || n % 10, 'usd', 'account-' || n, 1, 0 from generate_series(1, 1000) n;--> statement-breakpoint
+insert into provider_events (provider, event_id, type, livemode, object_id, payload, due_at, state)
+  select 'none', 'evt_' || n, 'none', false, 'none', '{}', case when n % 20 = 0 then now() end,
+         case when n % 20 = 0 then 'pending' else 'applied' end::provider_event_state
+    from generate_series(1, 1000) n;--> statement-breakpoint
+analyze refunds, deliveries, webhook_endpoints, ledger_entries, ledger_uncounted, ledger_balances, provider_events;--> statement-breakpoint
+delete from refunds;--> statement-breakpoint
+delete from payments where tenant_id = 'ten_seed';--> statement-breakpoint
+delete from deliveries;--> statement-breakpoint
+delete from webhook_endpoints;--> statement-breakpoint
+delete from ledger_entries;--> statement-breakpoint
+delete from ledger_uncounted;--> statement-breakpoint
+delete from ledger_balances;--> statement-breakpoint
+delete from provider_events;
