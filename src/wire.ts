@@ -10,20 +10,26 @@ import { meter } from "./http/work-metrics.js";
 import { systemClock } from "./lib/clock.js";
 import { Coalescer } from "./lib/coalesce.js";
 import type { Logger } from "./lib/log.js";
+import { packageVersion } from "./lib/package-version.js";
 import { type PollLoop, startPollLoop } from "./lib/poll-loop.js";
 import { signalAt } from "./lib/signal-at.js";
 import { createAccepter } from "./operations/accept-batch.js";
 import { createAdvanceBatch } from "./operations/advance-batch.js";
 import { OutcomeHub } from "./operations/await-outcome.js";
 import { AttemptPool } from "./operations/claim-attempts.js";
+import { DeliveryPool } from "./operations/claim-deliveries.js";
+import { ProviderEventPool } from "./operations/claim-provider-events.js";
 import type { Deps, DueSignal, Probe } from "./operations/deps.js";
 import { KeyCache } from "./operations/key-cache.js";
 import { ProviderAccount } from "./operations/provider-account.js";
+import { readNotice } from "./providers/stripe/notice.js";
 import { createStripeProvider } from "./providers/stripe/stripe-provider.js";
+import { verifyNotice } from "./providers/stripe/webhook.js";
 import { type Database, openDatabase, withDatabase } from "./store/db.js";
 import { type Channel, listen, notify } from "./store/notify.js";
 import { readSettled } from "./store/payments.js";
 import { readApiKey, readOrKeepInstallationSecret } from "./store/tenants.js";
+import { createWebhookSender } from "./webhooks/webhook-sender.js";
 
 /** How long hints to other processes are gathered: well under what a waiting caller notices. */
 const NOTICE_INTERVAL_MS = 20;
@@ -84,6 +90,13 @@ export async function wire(
     db,
     provider,
     account: new ProviderAccount(db, provider, log),
+    webhooks: createWebhookSender({
+      timeoutMs: config.settings.webhookTimeoutMs,
+      allowPrivate: config.settings.webhookAllowPrivateTargets,
+      userAgent: `pawl/${packageVersion()}`,
+      clock: systemClock,
+    }),
+    broker: null,
     clock: systemClock,
     log,
     probe: replaced.probe ?? (config.probes === null ? () => undefined : signalAt(config.probes)),
@@ -91,12 +104,15 @@ export async function wire(
     settings: config.settings,
     accepter: createAccepter(db),
     advances: createAdvanceBatch(db),
-    outcomes: new OutcomeHub((paymentId) => outcomeHints.add(paymentId)),
+    outcomes: new OutcomeHub((attemptId) => outcomeHints.add(attemptId)),
     due: loops,
     apiKeys: new KeyCache(
       (tenantId, keyId) => withDatabase(() => readApiKey(db, tenantId, keyId)),
       systemClock,
     ),
+    readNotice: (rawBody, signature, nowMs) =>
+      verifyNotice(rawBody, [...signature], config.settings.stripeWebhookSecrets, nowMs),
+    rereadNotice: (payload) => readNotice(Buffer.from(payload)),
     installationSecret,
     workerName: `${hostname()}:${process.pid}:${randomBytes(4).toString("hex")}`,
   };
@@ -112,6 +128,8 @@ export async function wire(
 
 class WiredPawl implements Pawl {
   readonly #pool: AttemptPool;
+  readonly #providerEvents: ProviderEventPool;
+  readonly #deliveries: DeliveryPool;
   #outcomeLoop: PollLoop | null = null;
   #stopping = false;
   #api: Server | null = null;
@@ -124,6 +142,8 @@ class WiredPawl implements Pawl {
     private readonly release: () => void,
   ) {
     this.#pool = new AttemptPool(deps, () => loops.wakeAttempts());
+    this.#providerEvents = new ProviderEventPool(deps, () => loops.wake("provider-events"));
+    this.#deliveries = new DeliveryPool(deps, () => loops.wake("webhooks"));
   }
 
   async listen(withApi: boolean): Promise<Listening> {
@@ -135,7 +155,12 @@ class WiredPawl implements Pawl {
   }
 
   startWorkers(names: readonly WorkerName[]): Promise<void> {
-    return this.loops.start(names, { ...this.deps, pool: this.#pool });
+    return this.loops.start(names, {
+      ...this.deps,
+      pool: this.#pool,
+      providerEvents: this.#providerEvents,
+      deliveries: this.#deliveries,
+    });
   }
 
   async watchOutcomes(): Promise<void> {
@@ -160,7 +185,7 @@ class WiredPawl implements Pawl {
     clearTimeout(telling);
     clearTimeout(lastClaim);
     await this.loops.stop();
-    await this.#pool.drain();
+    await Promise.all([this.#pool.drain(), this.#providerEvents.drain(), this.#deliveries.drain()]);
   }
 
   async close(): Promise<void> {
@@ -175,6 +200,7 @@ class WiredPawl implements Pawl {
 class WorkerLoops implements DueSignal {
   readonly #loops = new Map<WorkerName, PollLoop>();
   readonly #hints: Coalescer<string>;
+  readonly #eventHints: Coalescer<string>;
   #pool: AttemptPool | null = null;
 
   constructor(
@@ -182,16 +208,24 @@ class WorkerLoops implements DueSignal {
     log: Logger,
   ) {
     this.#hints = hints(db, log, "pawl_attempts");
+    this.#eventHints = hints(db, log, "pawl_provider_events");
   }
 
   async start(names: readonly WorkerName[], deps: WorkerDeps): Promise<void> {
     this.#pool = deps.pool;
     for (const name of names) this.#loops.set(name, startWorker(name, deps));
     if (names.includes("attempts")) await listen(this.db, "pawl_attempts", () => this.wakeAttempts());
+    if (names.includes("provider-events")) {
+      await listen(this.db, "pawl_provider_events", () => this.wake("provider-events"));
+    }
   }
 
   wakeAttempts(): void {
-    this.#loops.get("attempts")?.wake();
+    this.wake("attempts");
+  }
+
+  wake(name: WorkerName): void {
+    this.#loops.get(name)?.wake();
   }
 
   accepted(): void {
@@ -200,12 +234,18 @@ class WorkerLoops implements DueSignal {
     else this.#hints.add("");
   }
 
+  eventStored(): void {
+    if (this.#loops.has("provider-events")) this.wake("provider-events");
+    else this.#eventHints.add("");
+  }
+
   dueIn(ms: number): void {
     this.#loops.get("attempts")?.wakeIn(ms);
   }
 
   async stop(): Promise<void> {
     this.#hints.stop();
+    this.#eventHints.stop();
     await Promise.all([...this.#loops.values()].map((loop) => loop.stop()));
   }
 }

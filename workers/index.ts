@@ -1,6 +1,18 @@
 import { attempts } from "./attempts.js";
+import { ledger } from "./ledger.js";
+import { providerEvents } from "./provider-events.js";
 import { reaper } from "./reaper.js";
 import { reconciler } from "./reconciler.js";
+import { relay } from "./relay.js";
+import { webhooks } from "./webhooks.js";
 import type { Worker } from "./worker.js";
 
-export const WORKERS: Readonly<Record<Worker["name"], Worker>> = { attempts, reconciler, reaper };
+export const WORKERS: Readonly<Record<Worker["name"], Worker>> = {
+  attempts,
+  reconciler,
+  "provider-events": providerEvents,
+  relay,
+  webhooks,
+  ledger,
+  reaper,
+};

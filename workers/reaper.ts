@@ -1,9 +1,15 @@
 import { purgeExpired } from "../src/operations/purge-expired.js";
+import { purgeProviderEvents } from "../src/operations/purge-provider-events.js";
 import type { Worker } from "./worker.js";
 
-/** Deletes finished idempotency keys past their retention, a batch a round. */
+/** Deletes what is past its retention, a batch of each kind a round: finished idempotency keys, applied events. */
 export const reaper: Worker = {
   name: "reaper",
   intervalMs: (deps) => deps.settings.purgeIntervalMs,
-  runOnce: async (deps) => (await purgeExpired(deps)) >= deps.settings.purgeBatchSize,
+  runOnce: async (deps) => {
+    const { purgeBatchSize } = deps.settings;
+    const keys = await purgeExpired(deps);
+    const events = await purgeProviderEvents(deps);
+    return keys >= purgeBatchSize || events >= purgeBatchSize;
+  },
 };

@@ -1,9 +1,13 @@
 import type { AttemptPool } from "../src/operations/claim-attempts.js";
+import type { DeliveryPool } from "../src/operations/claim-deliveries.js";
+import type { ProviderEventPool } from "../src/operations/claim-provider-events.js";
 import type { Deps } from "../src/operations/deps.js";
 
 /** What a worker is given beside the operations' own dependencies. */
 export interface WorkerDeps extends Deps {
   readonly pool: AttemptPool;
+  readonly deliveries: DeliveryPool;
+  readonly providerEvents: ProviderEventPool;
 }
 
 /** One background process of the system: a name, how often it looks when nothing wakes it, and one round of its work. */

@@ -11,6 +11,7 @@ import {
   reviewsCommand,
   tenantsCommand,
 } from "./data-commands.js";
+import { eventsCommand } from "./events-commands.js";
 import { CommandFailed } from "./output.js";
 import { sandboxCommand } from "./sandbox-command.js";
 import { serveCommand, workerCommand } from "./serve.js";
@@ -28,6 +29,7 @@ for (const command of [
   keysCommand(),
   paymentsCommand(),
   reviewsCommand(),
+  eventsCommand(),
   purgeCommand(),
   sandboxCommand(),
 ]) {

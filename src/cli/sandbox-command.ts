@@ -1,6 +1,12 @@
-import { Command, InvalidArgumentError } from "commander";
+import { Command } from "commander";
 import { type FaultRuleInput, type SandboxOptions, startSandbox } from "../sandbox/index.js";
-import { guarded, ruleOf } from "./sandbox-input.js";
+import { guarded, ruleOf, wholeNumber } from "./sandbox-input.js";
+import {
+  disputesCommand,
+  paymentCommands,
+  payoutCommand,
+  refundsCommand,
+} from "./sandbox-payment-commands.js";
 import { clockCommand, faultsCommand, logCommand, releaseCommand } from "./sandbox-remote-commands.js";
 
 const DEFAULT_PORT = 12_111;
@@ -31,6 +37,11 @@ export function sandboxCommand(): Command {
       [],
     )
     .option("--latency-ms <ms>", "what every call takes", wholeNumber, 0)
+    .option(
+      "--authorization-lifetime-ms <ms>",
+      "how long an authorisation holds (default: seven days)",
+      wholeNumber,
+    )
     .option("--search-lag-ms <ms>", "how long a new object stays out of search", wholeNumber)
     .option("--json", "print one line of JSON with the addresses, then keep running")
     .allowExcessArguments(false)
@@ -43,6 +54,10 @@ export function sandboxCommand(): Command {
   command.addCommand(clockCommand());
   command.addCommand(logCommand());
   command.addCommand(releaseCommand());
+  for (const each of paymentCommands()) command.addCommand(each);
+  command.addCommand(refundsCommand());
+  command.addCommand(disputesCommand());
+  command.addCommand(payoutCommand());
   return command;
 }
 
@@ -56,6 +71,7 @@ interface StartOptions {
   readonly fault: readonly FaultRuleInput[];
   readonly latencyMs: number;
   readonly searchLagMs?: number;
+  readonly authorizationLifetimeMs?: number;
   readonly json?: boolean;
 }
 
@@ -78,7 +94,7 @@ async function start(command: Command, options: StartOptions): Promise<void> {
 }
 
 function sandboxOptions(options: StartOptions): SandboxOptions {
-  const { webhookUrl, webhookSecret } = options;
+  const { webhookUrl, webhookSecret, authorizationLifetimeMs: lifetimeMs } = options;
   return {
     port: options.port,
     host: options.host,
@@ -86,16 +102,12 @@ function sandboxOptions(options: StartOptions): SandboxOptions {
     latencyMs: options.latencyMs,
     faults: options.fault,
     ...(options.stateDir === undefined ? {} : { stateDir: options.stateDir }),
+    ...(lifetimeMs === undefined ? {} : { settings: { authorization_lifetime_ms: lifetimeMs } }),
     ...(options.searchLagMs === undefined ? {} : { searchLagMs: options.searchLagMs }),
     ...(webhookUrl === undefined || webhookSecret === undefined
       ? {}
       : { webhookEndpoints: [{ url: webhookUrl, secrets: webhookSecret.split(",") }] }),
   };
-}
-
-function wholeNumber(text: string): number {
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError("It must be a whole number.");
-  return Number(text);
 }
 
 function collectRules(text: string, rules: readonly FaultRuleInput[]): FaultRuleInput[] {

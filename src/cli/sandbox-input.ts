@@ -23,3 +23,8 @@ export function ruleOf(text: string): FaultRuleInput {
     throw error;
   }
 }
+
+export function wholeNumber(text: string): number {
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError("It must be a whole number.");
+  return Number(text);
+}

@@ -4,25 +4,9 @@ import {
   type HeldSelector,
   type LoggedRequest,
   type RequestFilter,
-  SandboxControl,
 } from "../sandbox/index.js";
-import { guarded, ruleOf } from "./sandbox-input.js";
-
-const DEFAULT_CONTROL_URL = "http://127.0.0.1:12112";
-
-interface ControlOptions {
-  readonly controlUrl: string;
-  readonly json?: boolean;
-}
-
-/** A subcommand that talks to a running sandbox. */
-function remoteCommand(name: string, description: string): Command {
-  return new Command(name)
-    .description(description)
-    .option("--control-url <url>", "of the sandbox's control API", DEFAULT_CONTROL_URL)
-    .option("--json", "print one JSON document")
-    .allowExcessArguments(false);
-}
+import { answer, type ControlOptions, remoteCommand } from "./sandbox-answer.js";
+import { ruleOf } from "./sandbox-input.js";
 
 export function faultsCommand(): Command {
   const faults = new Command("faults").description("fault rules of a running sandbox");
@@ -170,18 +154,6 @@ export function releaseCommand(): Command {
         (released) => `released ${released.length}`,
       );
     });
-}
-
-async function answer<T>(
-  options: ControlOptions,
-  ask: (control: SandboxControl) => Promise<T>,
-  shown: (answered: T) => string,
-): Promise<void> {
-  await guarded(async () => {
-    const answered = await ask(new SandboxControl(options.controlUrl));
-    const text = options.json === true ? JSON.stringify(answered) : shown(answered);
-    process.stdout.write(text === "" ? "" : `${text}\n`);
-  });
 }
 
 const UNITS_MS: Readonly<Record<string, number>> = {

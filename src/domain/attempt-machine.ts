@@ -82,6 +82,10 @@ export const attemptMachine = setup({
       meta: { recoveryPoint: "charge_created" },
       on: { FOLLOW: "following", END: "completed" },
     },
-    completed: { meta: { recoveryPoint: "completed" } },
+    // News of an object, or its own clock, lets a completed attempt be asked about again: money may have moved since.
+    completed: {
+      meta: { recoveryPoint: "completed" },
+      on: { ABOUT_TO_FENCE: "fencing", FOLLOW: "following", END: "completed" },
+    },
   },
 });

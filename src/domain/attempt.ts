@@ -10,8 +10,13 @@ export const ATTEMPT_STATES = [
   "following",
   "fencing",
   "completed",
+  "sending",
+  "send_unknown",
 ] as const;
 export type AttemptState = (typeof ATTEMPT_STATES)[number];
+
+export const ATTEMPT_KINDS = ["charge", "capture", "cancel", "refund"] as const;
+export type AttemptKind = (typeof ATTEMPT_KINDS)[number];
 
 export type RecoveryPoint = "started" | "charge_created" | "completed";
 
@@ -21,11 +26,15 @@ export interface Attempt {
   /** Derived from tenant, operation, client key and run: `att_` + 32 hex digits. */
   readonly id: string;
   readonly paymentId: string;
+  readonly kind: AttemptKind;
   readonly operation: string;
   readonly idempotencyKey: string;
   readonly run: number;
   /** Of the HTTP request that this run began with: part of the stored answer. */
   readonly requestId: string;
+  /** Of a capture or refund: what was asked for, in the payment's minor unit. */
+  readonly amount: number | null;
+  readonly refundId: string | null;
   readonly state: AttemptState;
   /** Raised by every claim; every write of an outcome names it. */
   readonly fence: number;
@@ -43,7 +52,9 @@ export interface Attempt {
   readonly createFirstSentAt: Date | null;
   readonly confirmFirstSentAt: Date | null;
   readonly fenceFirstSentAt: Date | null;
-  /** Grows when a fence's key is spent: each round has its own key. */
+  /** Of a capture, cancel or refund. */
+  readonly effectFirstSentAt: Date | null;
+  /** Grows when the key of a fence, capture or cancel is spent: each round has its own key. Never of a refund. */
   readonly fenceRound: number;
   /** Waits in a row without progress: what the back-off counts. */
   readonly waits: number;
@@ -60,5 +71,7 @@ export function providerKey(attempt: Pick<Attempt, "id" | "fenceRound">, call: P
   const base = `payment-attempt:${attempt.id}`;
   if (call === "create") return base;
   if (call === "confirm") return `${base}:confirm`;
-  return attempt.fenceRound === 1 ? `${base}:fence` : `${base}:fence-${attempt.fenceRound}`;
+  const round = attempt.fenceRound === 1 ? "" : `-${attempt.fenceRound}`;
+  if (call === "fence") return `${base}:fence${round}`;
+  return round === "" ? base : `${base}:${call}${round}`;
 }

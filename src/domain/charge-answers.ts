@@ -9,11 +9,12 @@ import {
   waiting,
 } from "./charge-decisions.js";
 import { adopt } from "./charge-facts.js";
+import { describeLookup, describeSend } from "./describe-outcome.js";
 import type { Failure } from "./payment.js";
-import type { LookupOutcome, ProviderCall, SendOutcome } from "./provider.js";
+import type { ChargeCall, LookupOutcome, SendOutcome } from "./provider.js";
 
 /** What follows from the answer to a send, or from its absence. */
-export function afterSend(view: ChargeView, call: ProviderCall, outcome: SendOutcome): Change {
+export function afterSend(view: ChargeView, call: ChargeCall, outcome: SendOutcome): Change {
   const note: TimelineNote = {
     kind: "send",
     call,
@@ -49,7 +50,7 @@ export function afterSend(view: ChargeView, call: ProviderCall, outcome: SendOut
 
 function afterObject(
   view: ChargeView,
-  call: ProviderCall,
+  call: ChargeCall,
   outcome: SendOutcome & { type: "object" },
   note: TimelineNote,
 ): Change {
@@ -97,7 +98,7 @@ function refused(
 }
 
 /** `spendsKey`: the answer is all that this call's key will ever bring. */
-function sentAndUnknown(view: ChargeView, call: ProviderCall, spendsKey = false) {
+function sentAndUnknown(view: ChargeView, call: ChargeCall, spendsKey = false) {
   const { attempt, now } = view;
   return {
     events: call === "fence" ? [] : (["OUTCOME_UNKNOWN"] as const),
@@ -117,14 +118,14 @@ function refusedUnexecuted(view: ChargeView) {
 }
 
 /** The object is not where the call expects it. A fence for which that is not the first time waits, so that none spins. */
-function lookAgain(view: ChargeView, call: ProviderCall, reason: string, note: TimelineNote): Change {
+function lookAgain(view: ChargeView, call: ChargeCall, reason: string, note: TimelineNote): Change {
   if (call !== "fence" || view.attempt.waits === 0) return askNext(view, call, reason, note);
   return waiting(view, { reason, note, ...sentAndUnknown(view, call) });
 }
 
 function askNext(
   view: ChargeView,
-  call: ProviderCall,
+  call: ChargeCall,
   reason: string,
   note: TimelineNote,
   spendsKey = false,
@@ -147,7 +148,7 @@ export function afterLookup(view: ChargeView, question: "find" | "get", outcome:
   const note: TimelineNote = {
     kind: "question",
     call: question,
-    outcome: outcome.type === "found" ? `found: ${outcome.charge.status}` : describeLookup(outcome),
+    outcome: describeLookup(outcome),
     evidence: outcome.evidence,
   };
   switch (outcome.type) {
@@ -166,6 +167,7 @@ export function afterLookup(view: ChargeView, question: "find" | "get", outcome:
 /** A complete list does not have it: a create that is still under way can only leave an object that nobody confirms. */
 function afterAbsence(view: ChargeView, note: TimelineNote): Change {
   const { attempt } = view;
+  if (attempt.state === "completed") return nothingNew(view);
   if (!isBeforeObject(attempt.state)) return underReview(view, "provider_object_missing", note);
   // The provider has just said that this key was used for other parameters: an object of ours exists somewhere.
   if (isKeyMismatch(attempt.waitReason)) return underReview(view, KEY_MISMATCH, note);
@@ -184,21 +186,16 @@ function afterAbsence(view: ChargeView, note: TimelineNote): Change {
   };
 }
 
-function describeSend(outcome: SendOutcome): string {
-  switch (outcome.type) {
-    case "object":
-      return `${outcome.replayed ? "replayed " : ""}object: ${outcome.charge.status}`;
-    case "declined":
-      return `${outcome.replayed ? "replayed " : ""}declined: ${outcome.failure.decline_code ?? outcome.failure.code}`;
-    case "rejected":
-      return `rejected: ${outcome.failure.code}`;
-    case "not_performed":
-      return `not performed: ${outcome.reason}`;
-    case "unknown":
-      return `unknown: ${outcome.reason}`;
-  }
-}
-
-function describeLookup(outcome: Exclude<LookupOutcome, { type: "found" }>): string {
-  return outcome.type === "unanswered" ? `unanswered: ${outcome.reason}` : outcome.type;
+/** Looked at again, and there is nothing to add. */
+function nothingNew(view: ChargeView): Change {
+  return {
+    attemptEvents: [],
+    attempt: unchanged(view.attempt),
+    paymentEvent: null,
+    payment: {},
+    reason: "nothing_new",
+    review: null,
+    note: null,
+    then: { type: "end" },
+  };
 }

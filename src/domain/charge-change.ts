@@ -1,8 +1,12 @@
 import type { Attempt } from "./attempt.js";
 import type { AttemptEventType } from "./attempt-machine.js";
-import type { Failure, NextAction, Payment } from "./payment.js";
+import type { EffectEventType } from "./effect-machine.js";
+import type { ErrorCode } from "./errors.js";
+import type { CancellationReason, Failure, NextAction, Payment } from "./payment.js";
 import type { PaymentEventType } from "./payment-machine.js";
-import type { Evidence, ProviderCall } from "./provider.js";
+import type { Evidence, ProviderCall, ProviderFee } from "./provider.js";
+import type { Refund } from "./refund.js";
+import type { RefundEventType } from "./refund-machine.js";
 
 /** Durations of a charge, in milliseconds, and the source of jitter. */
 export interface ChargePolicy {
@@ -12,6 +16,8 @@ export interface ChargePolicy {
   readonly keyLifetimeMs: number;
   /** How long an outcome may be unknown before a review opens beside the asking. */
   readonly reviewAfterMs: number;
+  /** From the accept: a customer who has not acted by then is no longer waited for. */
+  readonly customerActionExpiryMs: number;
   readonly retry: { readonly firstMs: number; readonly mostMs: number };
   readonly follow: { readonly firstMs: number; readonly mostMs: number };
   readonly random: () => number;
@@ -21,31 +27,45 @@ export interface ChargePolicy {
 export interface ChargeView {
   readonly attempt: Attempt;
   readonly payment: Payment;
+  /** Of a refund's attempt, null for every other. */
+  readonly refund: Refund | null;
   readonly now: Date;
   readonly policy: ChargePolicy;
 }
+
+/** About a charge object (`find` by our reference, `get` by its id), or about a refund. */
+export type Question = "find" | "get" | "find_refund" | "get_refund";
 
 /** What the worker does after a change is committed. */
 export type Then =
   /** The change's own write also records that this call is about to be sent. */
   | { readonly type: "send"; readonly call: ProviderCall }
-  | { readonly type: "ask"; readonly question: "find" | "get" }
+  | { readonly type: "ask"; readonly question: Question }
   /** The lease is given back and the attempt is due again in `ms`. */
   | { readonly type: "wait"; readonly ms: number }
   | { readonly type: "end" };
 
 export interface TimelineNote {
   readonly kind: "send" | "question";
-  readonly call: ProviderCall | "find" | "get";
+  readonly call: ProviderCall | Question;
   /** The class of the answer, e.g. `object`, `unknown: timeout`. */
   readonly outcome: string;
   readonly evidence: Evidence | null;
 }
 
+/** How the keyed request of a capture, cancel or refund ends. */
+export type EffectAnswer =
+  /** 200 and the payment, or 201 and the refund. */
+  | { readonly type: "done" }
+  /** A final refusal: stored, and replayed for ever. */
+  | { readonly type: "refused"; readonly code: ErrorCode; readonly detail: string }
+  /** Proven to be without effect: the same key runs afresh. */
+  | { readonly type: "not_performed" };
+
 /** A decision: everything that one commit writes. Made by pure code, stored by operations/record-outcome. */
 export interface Change {
   /** Edges of the attempt machine, in order; the edge into a send is added from `then`. */
-  readonly attemptEvents: readonly AttemptEventType[];
+  readonly attemptEvents: readonly (AttemptEventType | EffectEventType)[];
   readonly attempt: {
     readonly providerPaymentId?: string;
     readonly unresolved: boolean;
@@ -63,7 +83,20 @@ export interface Change {
     readonly amountCapturable?: number;
     readonly amountCaptured?: number;
     readonly releaseOrderId?: true;
+    readonly authorizedUntil?: Date | null;
+    readonly cancellationReason?: CancellationReason;
+    /** The capture or cancel in flight is this attempt's, and has ended. */
+    readonly effectEnded?: true;
   };
+  /** The edge of the refund machine and what became known of the refund; its amounts follow from the edge. */
+  readonly refund?: {
+    readonly event: RefundEventType | null;
+    readonly providerRefundId?: string;
+    readonly failure?: Failure | null;
+  };
+  /** What the provider kept, as soon as it says so. */
+  readonly fee?: ProviderFee | null;
+  readonly answer?: EffectAnswer;
   readonly reason: string;
   /** Opens a review with this reason, beside whatever else happens. */
   readonly review: string | null;
@@ -98,6 +131,11 @@ export function resolved(attempt: Attempt): Change["attempt"] {
 /** No confirm may start any more: the budget is over. Counted from the accept, by the database's clock. */
 export function budgetIsOver(view: ChargeView): boolean {
   return view.now.getTime() - view.attempt.createdAt.getTime() >= view.policy.retryBudgetMs;
+}
+
+/** The customer has had the time there is, counted from the accept. */
+export function customerIsLate({ attempt, policy, now }: ChargeView): boolean {
+  return now.getTime() - attempt.createdAt.getTime() >= policy.customerActionExpiryMs;
 }
 
 /** The call's key may have been pruned: a send under it would be a new request. */

@@ -2,6 +2,7 @@ import type { AttemptState } from "./attempt.js";
 import type { AttemptEventType } from "./attempt-machine.js";
 import type { Change, ChargePolicy, ChargeView, TimelineNote } from "./charge-change.js";
 import { budgetIsOver, keyLifetimeIsOver, resolved, unchanged } from "./charge-change.js";
+import type { EffectEventType } from "./effect-machine.js";
 import { canPayment } from "./transition.js";
 
 /** The longest wait between two questions about one unknown (contract section 5: back-off up to 5 minutes). */
@@ -10,12 +11,12 @@ const LONGEST_WAIT_MS = 300_000;
 /** The provider object of a failed or canceled payment was paid, and that cannot simply be adopted. */
 export const PAID_AFTER_END = "paid_after_end";
 
-interface WaitFor {
+export interface WaitFor {
   readonly reason: string;
   readonly note: TimelineNote | null;
   /** The provider's own Retry-After. */
   readonly retryAfterMs?: number | null;
-  readonly events?: readonly AttemptEventType[];
+  readonly events?: readonly (AttemptEventType | EffectEventType)[];
   readonly attempt?: Partial<Change["attempt"]>;
 }
 
@@ -53,6 +54,18 @@ export function waiting(view: ChargeView, wait: WaitFor): Change {
 /** The `looks`-th wait, from 1, between two looks at a pending or requires_action payment: a clock of its own. */
 export function followMs(view: ChargeView, looks: number): number {
   return backoff(view.policy.follow, looks, view.policy.random);
+}
+
+/** How often an authorisation is looked at though it should stand: what the provider did not tell is found by then. */
+const HELD_LOOK_MS = 6 * 3_600_000;
+/** After the moment at which an authorisation ends, the provider needs a little to say so. */
+const LAPSE_MARGIN_MS = 1_000;
+
+/** Until an authorisation is looked at again: when it should have lapsed, and not much later than that. */
+export function heldMs(view: ChargeView, authorizedUntil: Date | null): number {
+  const { attempt, now } = view;
+  const leftMs = authorizedUntil === null ? HELD_LOOK_MS : authorizedUntil.getTime() - now.getTime();
+  return leftMs > 0 ? Math.min(leftMs + LAPSE_MARGIN_MS, HELD_LOOK_MS) : followMs(view, attempt.waits + 1);
 }
 
 /** Ends with the budget, when a question or a fence is due. */

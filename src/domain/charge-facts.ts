@@ -1,16 +1,18 @@
 import type { AttemptEventType } from "./attempt-machine.js";
 import type { Change, ChargeView, TimelineNote } from "./charge-change.js";
-import { resolved } from "./charge-change.js";
+import { customerIsLate, resolved } from "./charge-change.js";
 import {
   confirmOrFence,
   fence,
   followMs,
+  heldMs,
   isBeforeObject,
   notPerformed,
   PAID_AFTER_END,
   underReview,
   waiting,
 } from "./charge-decisions.js";
+import type { CancellationReason } from "./payment.js";
 import type { PaymentEventType } from "./payment-machine.js";
 import type { ProviderCharge } from "./provider.js";
 
@@ -30,6 +32,7 @@ export function adopt(view: ChargeView, charge: ProviderCharge, note: TimelineNo
 }
 
 function adoptStatus(view: ChargeView, charge: ProviderCharge, note: TimelineNote): Change {
+  if (wentBack(view, charge)) return waiting(view, { reason: "provider_went_back", note });
   switch (charge.status) {
     case "created":
       return notConfirmed(view, note);
@@ -40,13 +43,14 @@ function adoptStatus(view: ChargeView, charge: ProviderCharge, note: TimelineNot
     case "pending":
       return follow(view, charge, "PEND", note);
     case "requires_action":
-      return ended(view)
-        ? fence(view, knowing(view), note, "closing")
+      if (ended(view)) return fence(view, knowing(view), note, "closing");
+      return customerIsLate(view)
+        ? fence(view, knowing(view), note, "customer_action_expired")
         : follow(view, charge, "REQUIRE_ACTION", note);
     case "declined":
       return declined(view, charge, note);
     case "canceled":
-      return canceled(view, note);
+      return canceled(view, charge, note);
     case "unrecognized":
       return unrecognized(view, note);
   }
@@ -55,11 +59,8 @@ function adoptStatus(view: ChargeView, charge: ProviderCharge, note: TimelineNot
 /** An object that cannot be this payment's, or whose money is not what was asked for, is shown to a person. */
 function mismatchOf(view: ChargeView, charge: ProviderCharge): string | null {
   const { payment, attempt } = view;
-  const foreign =
-    (charge.attemptId !== null && charge.attemptId !== attempt.id) ||
-    (charge.tenantId !== null && charge.tenantId !== attempt.tenantId) ||
-    charge.livemode !== attempt.livemode;
-  if (foreign) return "provider_object_foreign";
+  const ofAnother = charge.attemptId !== null && charge.attemptId !== attempt.id;
+  if (ofAnother || foreignTo(attempt.tenantId, attempt.livemode, charge)) return "provider_object_foreign";
   if (charge.amount !== payment.amount || charge.currency !== payment.currency)
     return "provider_amount_mismatch";
   const short =
@@ -67,6 +68,17 @@ function mismatchOf(view: ChargeView, charge: ProviderCharge): string | null {
     payment.captureMethod === "automatic" &&
     charge.amountCaptured !== payment.amount;
   return short ? "provider_amount_mismatch" : null;
+}
+
+/** Made for another tenant, or in the other mode. */
+export function foreignTo(tenantId: string, livemode: boolean, charge: ProviderCharge): boolean {
+  return (charge.tenantId !== null && charge.tenantId !== tenantId) || charge.livemode !== livemode;
+}
+
+/** Money that moved, or is held, does not become a question again: an answer from before that, or a fault. */
+function wentBack({ payment }: ChargeView, charge: ProviderCharge): boolean {
+  if (payment.status === "succeeded") return charge.status !== "succeeded";
+  return payment.status === "authorized" && !["authorized", "succeeded", "canceled"].includes(charge.status);
 }
 
 /** The edge that commits the object's id, where it is not committed yet. */
@@ -93,7 +105,8 @@ function ended(view: ChargeView): boolean {
 function notConfirmed(view: ChargeView, note: TimelineNote): Change {
   const { attempt } = view;
   if (attempt.state === "fencing" || ended(view)) return fence(view, knowing(view), note, "closing");
-  if (attempt.state === "following") return waiting(view, { reason: "provider_went_back", note });
+  if (attempt.state === "following" || attempt.state === "completed")
+    return waiting(view, { reason: "provider_went_back", note });
   if (attempt.state === "confirming") {
     return waiting(view, {
       reason: "confirm_without_effect",
@@ -119,20 +132,30 @@ function moneyMoved(
   const { payment, attempt } = view;
   const orderIdIsOurs = payment.merchantOrderId === null || payment.holdsOrderId;
   if (!orderIdIsOurs) return underReview(view, PAID_AFTER_END, note);
+  const paymentEvent = eventWhereLegal(view, event);
+  const isHeld = event === "AUTHORIZE";
   return {
-    attemptEvents: ["END"],
+    attemptEvents: isHeld ? following(view) : ["END"],
     attempt: resolved(attempt),
-    paymentEvent: eventWhereLegal(view, event),
+    paymentEvent,
     payment: {
       amountCapturable: charge.amountCapturable,
       amountCaptured: charge.amountCaptured,
       nextAction: null,
+      authorizedUntil: isHeld ? charge.authorizedUntil : null,
     },
+    fee: charge.fee,
     reason: ended(view) ? PAID_AFTER_END : charge.status,
     review: null,
-    note,
-    then: { type: "end" },
+    note: paymentEvent === null ? null : note,
+    // An authorisation that nobody captures lapses: it is looked at when it should have.
+    then: isHeld ? { type: "wait", ms: heldMs(view, charge.authorizedUntil) } : { type: "end" },
   };
+}
+
+/** The edges into `following`, from wherever the attempt is. */
+function following(view: ChargeView): readonly AttemptEventType[] {
+  return view.attempt.state === "following" ? [] : [...knowing(view), "FOLLOW"];
 }
 
 function follow(
@@ -147,7 +170,7 @@ function follow(
   const first = attempt.state !== "following";
   const waits = first ? 0 : attempt.waits + 1;
   return {
-    attemptEvents: first ? [...knowing(view), "FOLLOW"] : [],
+    attemptEvents: following(view),
     attempt: { ...resolved(attempt), waits, waitReason: charge.status },
     paymentEvent: stays ? null : event,
     payment: { nextAction: event === "REQUIRE_ACTION" ? charge.nextAction : null },
@@ -155,8 +178,14 @@ function follow(
     review: null,
     // A look that finds nothing new leaves no row: hundreds a day would hide the ones that matter.
     note: first || !stays ? note : null,
-    then: { type: "wait", ms: followMs(view, waits + 1) },
+    then: { type: "wait", ms: waitForCustomerMs(view, followMs(view, waits + 1)) },
   };
+}
+
+/** Ends when the customer is late, whatever the clock of looking says. */
+function waitForCustomerMs({ attempt, policy, now }: ChargeView, ms: number): number {
+  const leftMs = attempt.createdAt.getTime() + policy.customerActionExpiryMs - now.getTime();
+  return leftMs > 0 ? Math.min(ms, leftMs) : ms;
 }
 
 /** Declined, and payable by whoever holds its client secret: the payment ends, and the object is closed. */
@@ -183,19 +212,43 @@ function declined(view: ChargeView, charge: ProviderCharge, note: TimelineNote):
  * Read back `canceled`: no call of ours can charge it any more. Before the customer or the provider was waited for,
  * that proves the whole attempt to be without effect, whoever canceled it.
  */
-function canceled(view: ChargeView, note: TimelineNote): Change {
-  const { attempt } = view;
-  if (!ended(view) && attempt.state !== "following") return notPerformed(view, "canceled_at_provider", note);
+function canceled(view: ChargeView, charge: ProviderCharge, note: TimelineNote): Change {
+  const { attempt, payment } = view;
+  const waitedFor =
+    attempt.state === "following" ||
+    payment.status === "requires_action" ||
+    payment.status === "authorized" ||
+    payment.amountCapturable > 0;
+  // The capture or cancel that is under way asks too, and knows what it wanted.
+  if (!ended(view) && payment.openEffect !== null)
+    return waiting(view, { reason: "effect_in_flight", note: null });
+  if (!ended(view) && !waitedFor) return notPerformed(view, "canceled_at_provider", note);
+  const cancellationReason = cancellationReasonOf(view, charge);
   return {
     attemptEvents: ["END"],
     attempt: resolved(attempt),
-    paymentEvent: ended(view) ? null : eventWhereLegal(view, "CANCEL"),
-    payment: { nextAction: null, releaseOrderId: true },
-    reason: ended(view) ? "closed" : "canceled_at_provider",
+    paymentEvent: ended(view) ? null : "CANCEL",
+    payment: {
+      nextAction: null,
+      amountCapturable: 0,
+      authorizedUntil: null,
+      releaseOrderId: true,
+      ...(ended(view) ? {} : { cancellationReason }),
+    },
+    reason: ended(view) ? "closed" : cancellationReason,
     review: null,
-    note,
+    note: ended(view) && attempt.state === "completed" ? null : note,
     then: { type: "end" },
   };
+}
+
+/** Who ended it: the lapse of the authorisation, a cancel of ours in flight, our own expiry, or somebody else. */
+export function cancellationReasonOf(view: ChargeView, charge: ProviderCharge): CancellationReason {
+  if (charge.lapsed) return "authorization_expired";
+  if (view.attempt.kind === "cancel") return "requested";
+  const { attempt, payment } = view;
+  const expired = payment.status === "requires_action" && attempt.state === "fencing" && customerIsLate(view);
+  return expired ? "customer_action_expired" : "canceled_at_provider";
 }
 
 /** A fact that the payment already shows is no transition. Any other illegal edge throws when it is applied. */

@@ -32,21 +32,34 @@ export function firstStep(view: ChargeView, account: AccountView, markedNow: boo
     case "fencing":
       return { type: "ask", question: "get" };
     case "completed":
-      return { type: "end" };
+      return { type: "ask", question: attempt.providerPaymentId === null ? "find" : "get" };
+    case "sending":
+    case "send_unknown":
+      throw new Error(`attempt ${attempt.id} of a charge is in ${attempt.state}`);
   }
 }
 
 /** How adapters name an account by its credential, where that is all they may know (domain/provider.ts). */
 const CREDENTIAL_IDENTITY = "key_";
 
+/** `credential`: only the identity that stands in for an account which its key may not read. */
+export function accountDiffers(
+  { attempt }: ChargeView,
+  account: AccountView & { type: "known" },
+): "none" | "credential" | "account" {
+  const own = attempt.providerAccount === null || attempt.providerAccount === account.accountId;
+  const sameMode = attempt.livemode === account.livemode;
+  if (own && sameMode) return "none";
+  return sameMode && mayBeSameAccount(attempt.providerAccount, account.accountId) ? "credential" : "account";
+}
+
 /** Another account or mode never sends and never asks: its answers would be about somebody else's objects. */
 function barredByAccount(view: ChargeView, account: AccountView): Change | Then | null {
   const { attempt } = view;
   if (account.type === "known") {
-    const own = attempt.providerAccount === null || attempt.providerAccount === account.accountId;
-    const sameMode = attempt.livemode === account.livemode;
-    if (own && sameMode) return null;
-    if (sameMode && mayBeSameAccount(attempt.providerAccount, account.accountId)) {
+    const difference = accountDiffers(view, account);
+    if (difference === "none") return null;
+    if (difference === "credential") {
       const asks = askAboutObject(view);
       if (asks !== null) return asks;
     }

@@ -1,5 +1,6 @@
 import { ERROR_CODES, type ErrorCode, type FieldFault } from "./errors.js";
-import type { Payment } from "./payment.js";
+import type { Payment, Resolution } from "./payment.js";
+import type { Refund } from "./refund.js";
 
 /**
  * The documents that callers see. They are made here and not in http/ because the worker stores the final answer of
@@ -39,6 +40,7 @@ export function paymentDocument(payment: Payment): { readonly [name: string]: Js
     amount_capturable: payment.amountCapturable,
     amount_captured: payment.amountCaptured,
     amount_refunded: payment.amountRefunded,
+    amount_refundable: refundable(payment),
     capture_method: payment.captureMethod,
     payment_method: payment.paymentMethod,
     customer: payment.customer,
@@ -51,6 +53,9 @@ export function paymentDocument(payment: Payment): { readonly [name: string]: Js
     provider_payment_id: payment.providerPaymentId,
     next_action: payment.nextAction === null ? null : { ...payment.nextAction },
     failure: payment.failure === null ? null : { ...payment.failure },
+    authorized_until: payment.authorizedUntil?.toISOString() ?? null,
+    cancellation_reason: payment.cancellationReason,
+    disputes: payment.disputes.map((dispute) => ({ ...dispute })),
     resolution: payment.resolution === null ? null : { ...payment.resolution },
     livemode: payment.livemode,
     created_at: payment.createdAt.toISOString(),
@@ -58,9 +63,43 @@ export function paymentDocument(payment: Payment): { readonly [name: string]: Js
   };
 }
 
+/** What a refund may still ask for. A refund in the making counts as made until it has failed. */
+export function refundable(payment: Payment): number {
+  return Math.max(0, payment.amountCaptured - payment.refundReserved);
+}
+
+export function refundPath(refundId: string): string {
+  return `/v1/refunds/${refundId}`;
+}
+
+/** `resolution`: while the outcome is unknown or a person must decide. */
+export function refundDocument(
+  refund: Refund,
+  resolution: Resolution | null = null,
+): { readonly [name: string]: JsonValue } {
+  return {
+    id: refund.id,
+    object: "refund",
+    payment_id: refund.paymentId,
+    status: refund.status,
+    amount: refund.amount,
+    currency: refund.currency,
+    reason: refund.reason,
+    metadata: refund.metadata,
+    provider: refund.provider,
+    provider_refund_id: refund.providerRefundId,
+    external: refund.external,
+    failure: refund.failure === null ? null : { ...refund.failure },
+    resolution: resolution === null ? null : { ...resolution },
+    created_at: refund.createdAt.toISOString(),
+    updated_at: refund.updatedAt.toISOString(),
+  };
+}
+
 export interface ProblemExtra {
   readonly requestId: string;
   readonly payment?: Payment | undefined;
+  readonly refund?: Refund | undefined;
   readonly faults?: readonly FieldFault[] | undefined;
 }
 
@@ -80,5 +119,6 @@ export function problemDocument(
     request_id: extra.requestId,
     ...(extra.faults === undefined ? {} : { errors: extra.faults.map((fault) => ({ ...fault })) }),
     ...(extra.payment === undefined ? {} : { payment: paymentDocument(extra.payment) }),
+    ...(extra.refund === undefined ? {} : { refund: refundDocument(extra.refund) }),
   };
 }

@@ -1,4 +1,5 @@
 import type { Payment } from "./payment.js";
+import type { Refund } from "./refund.js";
 
 /**
  * Every error a caller can meet, with its HTTP status and title. The only map from code to status.
@@ -24,9 +25,15 @@ export const ERROR_CODES = {
   amount_not_supported: { status: 422, title: "The provider cannot carry this amount exactly" },
   payment_declined: { status: 402, title: "The payment was declined" },
   payment_rejected: { status: 402, title: "The provider refused the request" },
+  operation_in_progress: { status: 409, title: "A capture or cancel of the payment is still running" },
+  authorization_expired: { status: 409, title: "The authorization has expired" },
+  amount_too_large: { status: 422, title: "The amount is more than what is left" },
+  refund_failed: { status: 402, title: "The provider could not make the refund" },
   invalid_state: { status: 409, title: "The payment's state does not allow this" },
+  webhook_signature_invalid: { status: 400, title: "The event is not signed by the provider" },
   rate_limited: { status: 429, title: "Too many requests" },
   provider_unavailable: { status: 503, title: "The provider did not perform the payment" },
+  provider_webhooks_closed: { status: 503, title: "No secret for the provider's events is configured" },
   service_unavailable: { status: 503, title: "The service cannot do this right now" },
   internal_error: { status: 500, title: "Internal error" },
 } as const satisfies Record<string, { status: number; title: string }>;
@@ -43,6 +50,8 @@ export interface PawlErrorExtra {
   readonly faults?: readonly FieldFault[];
   /** Shown as `payment`, with `Location`. */
   readonly payment?: Payment;
+  /** Shown as `refund`; `Location` is then its own. */
+  readonly refund?: Refund;
   readonly retryAfterSeconds?: number;
   /** Methods that the path knows, for 405. */
   readonly allow?: readonly string[];

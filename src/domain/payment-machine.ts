@@ -58,7 +58,8 @@ export const paymentMachine = setup({
         CANCEL: "canceled",
       },
     },
-    authorized: {},
+    // Captured, here or elsewhere; released, or lapsed at the provider.
+    authorized: { on: { SUCCEED: "succeeded", CANCEL: "canceled", REVIEW: "needs_review" } },
     succeeded: {},
     failed: { on: { SUCCEED: "succeeded", AUTHORIZE: "authorized", REVIEW: "needs_review" } },
     canceled: { on: { SUCCEED: "succeeded", AUTHORIZE: "authorized", REVIEW: "needs_review" } },

@@ -39,6 +39,27 @@ export interface Resolution {
   readonly next_check_at: string | null;
 }
 
+/** Why a payment is `canceled`. */
+export const CANCELLATION_REASONS = [
+  /** By `POST …/cancel`. */
+  "requested",
+  "customer_action_expired",
+  "authorization_expired",
+  /** By somebody else, at the provider. */
+  "canceled_at_provider",
+] as const;
+export type CancellationReason = (typeof CANCELLATION_REASONS)[number];
+
+/** A dispute as it is shown on its payment: what the provider said when it was last asked. */
+export interface Dispute {
+  readonly id: string;
+  readonly status: string;
+  /** Integer, ISO 4217 minor unit. */
+  readonly amount: number;
+  readonly currency: string;
+  readonly reason: string | null;
+}
+
 /** One intent to charge. Amounts are integers in the currency's ISO 4217 minor unit. */
 export interface Payment {
   readonly tenantId: string;
@@ -67,6 +88,14 @@ export interface Payment {
   readonly amountCapturable: number;
   readonly amountCaptured: number;
   readonly amountRefunded: number;
+  /** The amounts of all refunds that have not failed. */
+  readonly refundReserved: number;
+  /** The attempt of the capture or cancel in flight; one at a time. */
+  readonly openEffect: string | null;
+  /** Until when an authorisation can be captured; null where there is none or the provider does not say. */
+  readonly authorizedUntil: Date | null;
+  readonly cancellationReason: CancellationReason | null;
+  readonly disputes: readonly Dispute[];
   readonly livemode: boolean;
   readonly createdAt: Date;
   readonly updatedAt: Date;

@@ -67,6 +67,8 @@ export interface ProviderRefund {
   readonly tenantId: string | null;
   /** Set with status `failed`. */
   readonly failure: Failure | null;
+  /** What of an authorisation was not captured, which the provider shows as a refund too: nothing was given back. */
+  readonly releasesHold?: true;
 }
 
 /** Where a dispute stands: `open` (an answer is due), `under_review`, and its ends. `warning`: an inquiry, no money yet. */
@@ -90,7 +92,7 @@ export interface DisputeMovement {
   readonly transactionId: string;
   readonly amount: number;
   readonly currency: string;
-  /** What the provider took for the movement; 0 or more. */
+  /** What the provider took for the movement, or gave back: then negative. */
   readonly fee: number;
 }
 
@@ -245,8 +247,9 @@ export type NoticeSubject =
       readonly attemptId: string | null;
       readonly tenantId: string | null;
     }
-  | { readonly type: "refund"; readonly objectId: string }
-  | { readonly type: "dispute"; readonly objectId: string }
+  /** `chargeId`: the charge object, where the notice names one; null tells nothing. */
+  | { readonly type: "refund"; readonly objectId: string; readonly chargeId: string | null }
+  | { readonly type: "dispute"; readonly objectId: string; readonly chargeId: string | null }
   | { readonly type: "payout"; readonly objectId: string }
   | { readonly type: "other"; readonly objectId: string };
 

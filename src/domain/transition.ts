@@ -1,8 +1,11 @@
 import { type AnyStateMachine, transition } from "xstate";
-import type { AttemptState, RecoveryPoint } from "./attempt.js";
+import type { AttemptKind, AttemptState, RecoveryPoint } from "./attempt.js";
 import { type AttemptEventType, attemptMachine } from "./attempt-machine.js";
+import { type EffectEventType, effectMachine } from "./effect-machine.js";
 import type { PaymentStatus } from "./payment.js";
 import { type PaymentEventType, paymentMachine } from "./payment-machine.js";
+import type { RefundStatus } from "./refund.js";
+import { type RefundEventType, refundMachine } from "./refund-machine.js";
 
 /** A refused transition: a bug in our decision, never an answer of the provider's. */
 export class IllegalTransition extends Error {
@@ -42,14 +45,34 @@ export function nextPaymentStatus(from: PaymentStatus, event: PaymentEventType):
 }
 
 /** The state after `event`. Throws IllegalTransition where the machine has no such edge. */
-export function nextAttemptState(from: AttemptState, event: AttemptEventType): AttemptState {
-  const to = target(attemptMachine, from, event);
-  if (to === null) throw new IllegalTransition("attempt", from, event);
+export function nextAttemptState(
+  kind: AttemptKind,
+  from: AttemptState,
+  event: AttemptEventType | EffectEventType,
+): AttemptState {
+  const machine = machineOf(kind);
+  const to = target(machine, from, event);
+  if (to === null) throw new IllegalTransition(machine.id, from, event);
   return to as AttemptState;
 }
 
-export function recoveryPointOf(state: AttemptState): RecoveryPoint {
-  const node = attemptMachine.states[state];
-  if (node === undefined) throw new Error(`the attempt machine has no state ${state}`);
+export function canRefund(from: RefundStatus, event: RefundEventType): boolean {
+  return target(refundMachine, from, event) !== null;
+}
+
+/** The status after `event`. Throws IllegalTransition where the machine has no such edge. */
+export function nextRefundStatus(from: RefundStatus, event: RefundEventType): RefundStatus {
+  const to = target(refundMachine, from, event);
+  if (to === null) throw new IllegalTransition("refund", from, event);
+  return to as RefundStatus;
+}
+
+function machineOf(kind: AttemptKind): AnyStateMachine {
+  return kind === "charge" ? attemptMachine : effectMachine;
+}
+
+export function recoveryPointOf(kind: AttemptKind, state: AttemptState): RecoveryPoint {
+  const node = machineOf(kind).states[state];
+  if (node === undefined) throw new Error(`the machine of a ${kind} has no state ${state}`);
   return (node.config.meta as { recoveryPoint: RecoveryPoint }).recoveryPoint;
 }

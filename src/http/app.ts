@@ -6,10 +6,20 @@ import { type Endpoint, endpointWork } from "./endpoint.js";
 import { exchangeHandler, type HttpEnv, otherMethods, type Work } from "./exchange.js";
 import { createRateLimit } from "./rate-limit.js";
 import { docsPages } from "./routes/docs.js";
+import { effectEndpoints } from "./routes/effects.js";
 import { idempotencyKeyEndpoints } from "./routes/idempotency-keys.js";
+import { ledgerEndpoints } from "./routes/ledger.js";
 import { paymentEndpoints } from "./routes/payments.js";
+import { PROVIDER_WEBHOOKS_PATH, receiveStripeEvent } from "./routes/provider-webhooks.js";
+import { refundEndpoints } from "./routes/refunds.js";
 
-export const endpoints: readonly Endpoint[] = [...paymentEndpoints, ...idempotencyKeyEndpoints];
+export const endpoints: readonly Endpoint[] = [
+  ...paymentEndpoints,
+  ...effectEndpoints,
+  ...refundEndpoints,
+  ...idempotencyKeyEndpoints,
+  ...ledgerEndpoints,
+];
 
 /** One handler of one path. Every route has exactly one, so that Hono need not compose any. */
 interface Route {
@@ -27,6 +37,7 @@ export function createApp(deps: Deps): Hono<HttpEnv> {
       path: endpoint.path.replaceAll(/\{(\w+)\}/g, ":$1"),
       work: endpointWork(deps, endpoint, rateLimit),
     })),
+    { method: "POST", path: PROVIDER_WEBHOOKS_PATH, work: receiveStripeEvent(deps) },
     ...[...docsPages(endpoints)].map(([path, work]) => ({ method: "GET" as const, path, work })),
   ]);
 }

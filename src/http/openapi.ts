@@ -1,7 +1,5 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { OpenAPIHono } from "@hono/zod-openapi";
-import { packageRoot } from "../lib/package-root.js";
+import { packageVersion } from "../lib/package-version.js";
 import type { Endpoint } from "./endpoint.js";
 
 const DESCRIPTION =
@@ -39,11 +37,4 @@ export function openApiDocument(endpoints: readonly Endpoint[]): OpenApiDocument
     },
     servers: [{ url: "/" }],
   });
-}
-
-function packageVersion(): string {
-  const manifest = JSON.parse(readFileSync(join(packageRoot(), "package.json"), "utf8")) as {
-    version: string;
-  };
-  return manifest.version;
 }

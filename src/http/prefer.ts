@@ -1,4 +1,4 @@
-import type { WaitPreference } from "../operations/create-payment.js";
+import type { WaitPreference } from "../operations/keyed-request.js";
 
 /** More than this is read as this: a longer wait would outlive the time-outs of proxies on the way. */
 const LONGEST_WAIT_SECONDS = 30;

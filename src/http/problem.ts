@@ -1,4 +1,4 @@
-import { PROBLEM_TYPE, paymentPath, problemDocument } from "../domain/documents.js";
+import { PROBLEM_TYPE, paymentPath, problemDocument, refundPath } from "../domain/documents.js";
 import { ERROR_CODES, type ErrorCode, PawlError } from "../domain/errors.js";
 import type { Logger } from "../lib/log.js";
 
@@ -13,13 +13,17 @@ const SERVER_FAULT_DETAILS: Readonly<Partial<Record<ErrorCode, string>>> = {
   internal_error: "Something went wrong on our side. Quote the request id when you report it.",
   service_unavailable:
     "Send the same request again, with the same key where it has one: it takes effect at most once.",
+  provider_webhooks_closed:
+    "This installation has no webhook secret configured, so no event can be verified.",
   provider_unavailable: "The payment provably had no effect. Send the request again later with the same key.",
 };
 const RETRY_AFTER_SECONDS: Readonly<Partial<Record<ErrorCode, number>>> = {
   rate_limited: 1,
   service_unavailable: 1,
   provider_unavailable: 5,
+  provider_webhooks_closed: 60,
   idempotency_key_in_progress: 1,
+  operation_in_progress: 1,
 };
 
 /**
@@ -36,13 +40,19 @@ export function problemAnswer(error: unknown, requestId: string, log: Logger): A
     log.warn({ request_id: requestId, code, err: extra.cause }, "request failed");
   }
   const detail = status >= 500 ? (SERVER_FAULT_DETAILS[code] ?? "") : known.message;
-  const document = problemDocument(code, detail, { requestId, payment: extra.payment, faults: extra.faults });
+  const document = problemDocument(code, detail, {
+    requestId,
+    payment: extra.payment,
+    refund: extra.refund,
+    faults: extra.faults,
+  });
   const headers: Record<string, string> = { "Content-Type": PROBLEM_TYPE };
   const retryAfter = RETRY_AFTER_SECONDS[code];
   if (retryAfter !== undefined)
     headers["Retry-After"] = String(Math.ceil(extra.retryAfterSeconds ?? retryAfter));
   if (status === 401) headers["WWW-Authenticate"] = 'Bearer realm="pawl"';
   if (extra.allow !== undefined) headers["Allow"] = extra.allow.join(", ");
-  if (extra.payment !== undefined) headers["Location"] = paymentPath(extra.payment.id);
+  if (extra.refund !== undefined) headers["Location"] = refundPath(extra.refund.id);
+  else if (extra.payment !== undefined) headers["Location"] = paymentPath(extra.payment.id);
   return { status, headers, body: JSON.stringify(document) };
 }

@@ -19,3 +19,11 @@ export async function readJson(incoming: IncomingMessage, timeoutMs: number): Pr
     throw new PawlError("unsupported_media_type", "Send the body without Content-Encoding.");
   return parseBody(await readBody(incoming, { maxBytes: MAX_BODY_BYTES, timeoutMs }));
 }
+
+/** As readJson; a request without a body is one with no members. */
+export async function readOptionalJson(incoming: IncomingMessage, timeoutMs: number): Promise<StrictJson> {
+  const isAbsent =
+    incoming.headers["transfer-encoding"] === undefined &&
+    Number(incoming.headers["content-length"] ?? 0) === 0;
+  return isAbsent ? {} : readJson(incoming, timeoutMs);
+}

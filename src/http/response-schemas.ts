@@ -1,11 +1,32 @@
 import { z } from "@hono/zod-openapi";
 import { ERROR_CODES, type ErrorCode } from "../domain/errors.js";
-import { CAPTURE_METHODS, PAYMENT_STATUSES } from "../domain/payment.js";
+import { CANCELLATION_REASONS, CAPTURE_METHODS, PAYMENT_STATUSES } from "../domain/payment.js";
+import { REFUND_STATUSES } from "../domain/refund.js";
 
 /** What answers look like, for the OpenAPI document. Tests hold the documents that are sent against these. */
 
 const time = z.iso.datetime().openapi({ format: "date-time" });
 const nullableText = z.string().nullable();
+
+const failure = z
+  .strictObject({
+    code: z.string(),
+    decline_code: nullableText,
+    message: nullableText,
+    advice_code: nullableText,
+    retry: z.enum(["same_key", "new_key"]),
+  })
+  .nullable()
+  .openapi({ description: "Why it failed, and what another try needs." });
+
+const resolution = z
+  .strictObject({
+    state: z.enum(["unknown", "held", "review"]),
+    reason: z.string(),
+    next_check_at: nullableText,
+  })
+  .nullable()
+  .openapi({ description: "What is known while the outcome is unknown." });
 
 export const paymentSchema = z
   .strictObject({
@@ -17,6 +38,7 @@ export const paymentSchema = z
     amount_capturable: z.int(),
     amount_captured: z.int(),
     amount_refunded: z.int(),
+    amount_refundable: z.int().openapi({ description: "What a refund may still ask for." }),
     capture_method: z.enum(CAPTURE_METHODS),
     payment_method: z.string(),
     customer: nullableText,
@@ -35,36 +57,57 @@ export const paymentSchema = z
       })
       .nullable()
       .openapi({ description: "What the customer must do, while `requires_action`." }),
-    failure: z
-      .strictObject({
-        code: z.string(),
-        decline_code: nullableText,
-        message: nullableText,
-        advice_code: nullableText,
-        retry: z.enum(["same_key", "new_key"]),
-      })
+    failure,
+    authorized_until: time.nullable().openapi({
+      description: "Until when an authorization can be captured, where the provider says so.",
+    }),
+    cancellation_reason: z
+      .enum(CANCELLATION_REASONS)
       .nullable()
-      .openapi({ description: "Why it failed, and what another try needs." }),
-    resolution: z
-      .strictObject({
-        state: z.enum(["unknown", "held", "review"]),
-        reason: z.string(),
-        next_check_at: nullableText,
-      })
-      .nullable()
-      .openapi({ description: "What is known while the outcome is unknown." }),
+      .openapi({ description: "Why the payment is `canceled`." }),
+    disputes: z.array(
+      z.strictObject({
+        id: z.string(),
+        status: z.string(),
+        amount: z.int(),
+        currency: z.string(),
+        reason: nullableText,
+      }),
+    ),
+    resolution,
     livemode: z.boolean(),
     created_at: time,
     updated_at: time,
   })
   .openapi("Payment");
 
+export const refundSchema = z
+  .strictObject({
+    id: z.string().openapi({ example: "re_0198d5f2a3c47b1e9d20f6c1a8e45b77" }),
+    object: z.literal("refund"),
+    payment_id: z.string(),
+    status: z.enum(REFUND_STATUSES),
+    amount: z.int(),
+    currency: z.string(),
+    reason: nullableText,
+    metadata: z.record(z.string(), z.string()),
+    provider: z.string(),
+    provider_refund_id: nullableText,
+    external: z.boolean().openapi({ description: "Made outside Pawl, at the provider." }),
+    failure,
+    resolution,
+    created_at: time,
+    updated_at: time,
+  })
+  .openapi("Refund");
+
 export const timelineEntrySchema = z
   .strictObject({
     id: z.string(),
     object: z.literal("timeline_entry"),
+    refund_id: nullableText.openapi({ description: "Set where the statuses are those of a refund." }),
     at: time,
-    kind: z.enum(["transition", "send", "question"]),
+    kind: z.enum(["transition", "send", "question", "request"]),
     from: nullableText,
     to: nullableText,
     reason: z.string(),
@@ -110,5 +153,6 @@ export const problemSchema = z
       .optional()
       .openapi({ description: "RFC 6901 pointers into the body; `?name` for a query parameter." }),
     payment: paymentSchema.optional(),
+    refund: refundSchema.optional(),
   })
   .openapi("Problem");

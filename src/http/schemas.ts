@@ -2,6 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { normalizeCurrency } from "../domain/currency.js";
 import { CAPTURE_METHODS, PAYMENT_STATUSES, type PaymentInput } from "../domain/payment.js";
 import { CREATE_PAYMENT } from "../operations/create-payment.js";
+import { EFFECT_OPERATIONS } from "../operations/request-effect.js";
 import { metadata } from "./metadata-schema.js";
 import { optionalText, requiredText } from "./text-schema.js";
 
@@ -73,6 +74,29 @@ export const paymentInput = z
   })
   .openapi("PaymentInput") satisfies z.ZodType<PaymentInput>;
 
+/** Bodies of what follows a payment. Every member may be left out, and so may the whole body. */
+export const captureInput = z
+  .strictObject({
+    amount: amount
+      .optional()
+      .transform((asked) => asked ?? null)
+      .openapi({ description: "All of the authorization where it is left out; the rest is released." }),
+  })
+  .openapi("CaptureInput");
+export const cancelInput = z
+  .strictObject({ reason: optionalText({ most: 255 }).openapi({ description: "Kept in the timeline." }) })
+  .openapi("CancelInput");
+export const refundInput = z
+  .strictObject({
+    amount: amount
+      .optional()
+      .transform((asked) => asked ?? null)
+      .openapi({ description: "All that is left where it is left out." }),
+    reason: optionalText({ most: 255 }),
+    metadata,
+  })
+  .openapi("RefundInput");
+
 /** RFC 3339, with an offset. */
 const time = z.iso
   .datetime({ offset: true, error: "must be an RFC 3339 time with an offset, e.g. 2026-01-31T12:00:00Z" })
@@ -106,7 +130,7 @@ export const paymentsQuery = z.strictObject({
   ...page,
 });
 
-const KEYED_OPERATIONS = [CREATE_PAYMENT] as const;
+const KEYED_OPERATIONS = [CREATE_PAYMENT, ...Object.values(EFFECT_OPERATIONS)] as const;
 export const idempotencyKeyQuery = z.strictObject({
   operation: z.enum(KEYED_OPERATIONS, { error: `must be one of ${KEYED_OPERATIONS.join(", ")}` }),
 });

@@ -47,10 +47,58 @@ const reviews = new Gauge({
   registers: [registry],
 });
 
+const uncounted = new Gauge({
+  name: "pawl_ledger_entries_uncounted",
+  help: "Ledger entries not yet counted into the balances, which are exact all the same; of the whole database.",
+  registers: [registry],
+});
+
+const eventSteps = new Counter({
+  name: "pawl_provider_events_total",
+  help: "The provider's events by what this process did with them: received, or tried.",
+  labelNames: ["step"],
+  registers: [registry],
+});
+const events = new Gauge({
+  name: "pawl_provider_events_open",
+  help: "The provider's events that are not applied: waiting, or parked for a person; of the whole database.",
+  labelNames: ["state"],
+  registers: [registry],
+});
+const eventsOverdue = new Gauge({
+  name: "pawl_provider_events_overdue_seconds",
+  help: "How long the longest overdue event of the provider's has been due; of the whole database.",
+  registers: [registry],
+});
+
+const deliveryTries = new Counter({
+  name: "pawl_delivery_tries_total",
+  help: "Tries of deliveries to webhook endpoints and to the broker, by what they came to; of this process.",
+  labelNames: ["target", "outcome"],
+  registers: [registry],
+});
+const deliveries = new Gauge({
+  name: "pawl_deliveries_pending",
+  help: "Deliveries of events that have not ended; of the whole database.",
+  registers: [registry],
+});
+const deliveriesOverdue = new Gauge({
+  name: "pawl_deliveries_overdue_seconds",
+  help: "How long the longest overdue delivery has been due; of the whole database.",
+  registers: [registry],
+});
+const unrelayed = new Gauge({
+  name: "pawl_events_unrelayed",
+  help: "Events that no delivery has been made of yet; of the whole database.",
+  registers: [registry],
+});
+
 export const meter: Meter = {
   providerCall: (call, outcome, seconds) => calls.observe({ call, outcome }, seconds),
   paymentMoved: (status) => moved.inc({ status }),
   attemptLost: () => lost.inc(),
+  deliveryTried: (target, outcome) => deliveryTries.inc({ target, outcome }),
+  providerEvent: (step) => eventSteps.inc({ step }),
 };
 
 /** Brings the gauges up to date. With the database away they keep their last values, and the scrape still works. */
@@ -61,6 +109,13 @@ export async function refreshBacklog(deps: Deps): Promise<void> {
     overdue.set(backlog.longestOverdueSeconds);
     unknown.set(backlog.unknownOutcomes);
     reviews.set(backlog.openReviews);
+    deliveries.set(backlog.pendingDeliveries);
+    deliveriesOverdue.set(backlog.longestOverdueDeliverySeconds);
+    unrelayed.set(backlog.unrelayedEvents);
+    uncounted.set(backlog.uncountedEntries);
+    events.set({ state: "pending" }, backlog.pendingEvents);
+    events.set({ state: "parked" }, backlog.parkedEvents);
+    eventsOverdue.set(backlog.longestOverdueEventSeconds);
   } catch (error) {
     deps.log.warn({ err: error }, "the backlog could not be read for the metrics");
   }

@@ -1,11 +1,13 @@
 import type { StoredResponse } from "../domain/documents.js";
 import type { Payment } from "../domain/payment.js";
+import type { Refund } from "../domain/refund.js";
 
 /** An outcome as the worker of this process wrote it, or `elsewhere`: another process did, so it must be read. */
 export type Settled =
   | {
       readonly type: "here";
       readonly payment: Payment;
+      readonly refund: Refund | null;
       readonly response: StoredResponse | null;
       readonly keyExpiresAt: Date | null;
     }
@@ -16,23 +18,23 @@ interface Waiter {
   resolve(settled: Settled | null): void;
 }
 
-/** Callers that wait for the outcome of a payment in this process. Holds no connection while they do. */
+/** Callers that wait for the outcome of an attempt in this process. Holds no connection while they do. */
 export class OutcomeHub {
   readonly #waiters = new Map<string, Set<Waiter>>();
 
-  /** `tellOthers` hands a payment that nobody waits for here to the other processes. */
-  constructor(private readonly tellOthers: (paymentId: string) => void) {}
+  /** `tellOthers` hands an attempt that nobody waits for here to the other processes. */
+  constructor(private readonly tellOthers: (attemptId: string) => void) {}
 
   /** The outcome, or null when `waitMs` passes or `signal` aborts first. Register before the work can end. */
-  wait(tenantId: string, paymentId: string, waitMs: number, signal: AbortSignal): Promise<Settled | null> {
+  wait(tenantId: string, attemptId: string, waitMs: number, signal: AbortSignal): Promise<Settled | null> {
     if (waitMs <= 0 || signal.aborted) return Promise.resolve(null);
     return new Promise((resolve) => {
-      const waiters = this.#waiters.get(paymentId) ?? new Set();
+      const waiters = this.#waiters.get(attemptId) ?? new Set();
       const done = (settled: Settled | null) => {
         clearTimeout(timer);
         signal.removeEventListener("abort", abandon);
         waiters.delete(waiter);
-        if (waiters.size === 0) this.#waiters.delete(paymentId);
+        if (waiters.size === 0) this.#waiters.delete(attemptId);
         resolve(settled);
       };
       const abandon = () => done(null);
@@ -40,18 +42,18 @@ export class OutcomeHub {
       const timer = setTimeout(abandon, waitMs);
       signal.addEventListener("abort", abandon, { once: true });
       waiters.add(waiter);
-      this.#waiters.set(paymentId, waiters);
+      this.#waiters.set(attemptId, waiters);
     });
   }
 
   /** The worker of this process wrote an outcome. */
-  settle(paymentId: string, settled: Settled): void {
-    if (!this.wake(paymentId, settled)) this.tellOthers(paymentId);
+  settle(attemptId: string, settled: Settled): void {
+    if (!this.wake(attemptId, settled)) this.tellOthers(attemptId);
   }
 
-  /** Wakes who waits for this payment here; false: nobody does. */
-  wake(paymentId: string, settled: Settled): boolean {
-    const waiters = this.#waiters.get(paymentId);
+  /** Wakes who waits for this attempt here; false: nobody does. */
+  wake(attemptId: string, settled: Settled): boolean {
+    const waiters = this.#waiters.get(attemptId);
     if (waiters === undefined) return false;
     for (const waiter of [...waiters]) waiter.resolve(settled);
     return true;
@@ -64,10 +66,10 @@ export class OutcomeHub {
   }
 
   /** What is waited for, so that polling can find what no notice told. */
-  waitedFor(): { readonly tenantId: string; readonly paymentId: string }[] {
-    return [...this.#waiters].flatMap(([paymentId, waiters]) => {
+  waitedFor(): { readonly tenantId: string; readonly attemptId: string }[] {
+    return [...this.#waiters].flatMap(([attemptId, waiters]) => {
       const [first] = waiters;
-      return first === undefined ? [] : [{ tenantId: first.tenantId, paymentId }];
+      return first === undefined ? [] : [{ tenantId: first.tenantId, attemptId }];
     });
   }
 }

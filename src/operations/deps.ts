@@ -1,5 +1,7 @@
 import type { Settings } from "../config.js";
-import type { PaymentProvider } from "../domain/provider.js";
+import type { PaymentProvider, ProviderNotice } from "../domain/provider.js";
+import type { NoticeReading } from "../domain/provider-event.js";
+import type { EventBroker, WebhookSender } from "../domain/webhook.js";
 import type { Clock } from "../lib/clock.js";
 import type { Logger } from "../lib/log.js";
 import type { Database } from "../store/db.js";
@@ -18,7 +20,18 @@ export interface DueSignal {
   accepted(): void;
   /** An attempt of this process's workers is due in `ms`. */
   dueIn(ms: number): void;
+  /** An event of the provider's has been stored. */
+  eventStored(): void;
 }
+
+export type ProviderEventStep =
+  | "stored"
+  | "duplicate"
+  | "ignored"
+  | "refused"
+  | "applied"
+  | "deferred"
+  | "parked";
 
 /** What the operator counts. Labels are closed sets. */
 export interface Meter {
@@ -27,6 +40,10 @@ export interface Meter {
   paymentMoved(status: string): void;
   /** A write was refused by the fence. */
   attemptLost(): void;
+  /** One try of a delivery. `lost`: it had been taken over, or asked for again, before its outcome was written. */
+  deliveryTried(target: "webhook" | "broker", outcome: "delivered" | "retrying" | "failed" | "lost"): void;
+  /** What became of an event of the provider's, received or tried. */
+  providerEvent(step: ProviderEventStep): void;
 }
 
 /** What every operation is given. Built in wire.ts alone. */
@@ -34,6 +51,9 @@ export interface Deps {
   readonly db: Database;
   readonly provider: PaymentProvider;
   readonly account: ProviderAccount;
+  readonly webhooks: WebhookSender;
+  /** Null: no broker is configured. */
+  readonly broker: EventBroker | null;
   readonly clock: Clock;
   readonly log: Logger;
   readonly probe: Probe;
@@ -44,6 +64,10 @@ export interface Deps {
   readonly outcomes: OutcomeHub;
   readonly due: DueSignal;
   readonly apiKeys: KeyCache;
+  /** Whether these bytes are an event that the provider has signed, now, and what it says. */
+  readNotice(rawBody: Uint8Array, signature: readonly string[], nowMs: number): NoticeReading;
+  /** What a stored event says, whose signature was good when it came. Null: it cannot be read any more. */
+  rereadNotice(payload: string): ProviderNotice | null;
   /** Derives attempt ids; the same for the life of the data. */
   readonly installationSecret: string;
   /** Names this process as an owner of leases. */

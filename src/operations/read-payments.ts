@@ -3,41 +3,7 @@ import type { Payment } from "../domain/payment.js";
 import { withDatabase } from "../store/db.js";
 import * as store from "../store/payments.js";
 import type { Caller, Deps } from "./deps.js";
-
-export interface PageRequest {
-  /** 1–100. */
-  readonly limit: number;
-  readonly cursor: string | null;
-}
-
-export interface Page<Item> {
-  readonly data: readonly Item[];
-  readonly hasMore: boolean;
-  readonly nextCursor: string | null;
-}
-
-/** A cursor is the id that the last page ended with, in base64url, so that nobody builds one by hand. */
-const CURSOR_SHAPE = /^[a-z]{2,4}_[0-9a-f]{32}$/;
-
-function readCursor(cursor: string | null): string | null {
-  if (cursor === null) return null;
-  const id = Buffer.from(cursor, "base64url").toString("latin1");
-  if (CURSOR_SHAPE.test(id)) return id;
-  throw new PawlError("validation_failed", "The cursor is not one that a list has given.", {
-    faults: [{ pointer: "?cursor", detail: "is not a cursor of this list" }],
-  });
-}
-
-function pageOf<Item extends { readonly id: string }>(rows: readonly Item[], limit: number): Page<Item> {
-  const data = rows.slice(0, limit);
-  const hasMore = rows.length > limit;
-  const last = data.at(-1);
-  return {
-    data,
-    hasMore,
-    nextCursor: hasMore && last !== undefined ? Buffer.from(last.id).toString("base64url") : null,
-  };
-}
+import { type Page, type PageRequest, pageOf, readCursor } from "./paging.js";
 
 /** Throws not_found, for another tenant's payment too. */
 export async function getPayment(deps: Deps, caller: Caller, paymentId: string): Promise<Payment> {

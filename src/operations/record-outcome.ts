@@ -1,18 +1,21 @@
 import { type Applied, applyChange } from "../domain/apply-change.js";
-import { type Attempt, providerKey } from "../domain/attempt.js";
+import { providerKey } from "../domain/attempt.js";
 import { type Change, type ChargeView, unchanged } from "../domain/charge-change.js";
-import {
-  JSON_TYPE,
-  PROBLEM_TYPE,
-  paymentDocument,
-  paymentPath,
-  problemDocument,
-  type StoredResponse,
-} from "../domain/documents.js";
-import type { ErrorCode } from "../domain/errors.js";
-import type { Payment } from "../domain/payment.js";
+import { paymentDocument, refundDocument, type StoredResponse } from "../domain/documents.js";
+import { finalResponse } from "../domain/final-response.js";
+import { type LedgerEntry, postingsOf } from "../domain/ledger.js";
+import { moneyFactsOf } from "../domain/money-facts.js";
+import type { ProviderCall } from "../domain/provider.js";
 import { newId } from "../lib/ids.js";
-import type { AdvanceRow, KeyWrite, TimelineRow } from "../store/advance.js";
+import type {
+  AdvanceRow,
+  EventRow,
+  KeyWrite,
+  LedgerRow,
+  PaymentWrite,
+  RefundWrite,
+  TimelineRow,
+} from "../store/advance.js";
 import type { Deps } from "./deps.js";
 
 /** When the call that the change answers went out, for its timeline row. */
@@ -31,34 +34,39 @@ export async function recordOutcome(
   sent: Sent,
 ): Promise<Applied | null> {
   const applied = applyChange(view, change);
-  const response = applied.paymentMoved ? finalResponse(view.attempt, applied.payment, change) : null;
+  const response = finalResponse(view, change, applied);
   const row = advanceRow(deps, view, change, applied, response, sent);
   const advanced = await deps.advances.add(row);
   if (advanced === null) return null;
-  if (change.review !== null && view.attempt.waitReason !== change.reason) {
-    deps.log.warn(
-      { payment: view.payment.id, attempt: view.attempt.id, reason: change.review },
-      "review opened",
-    );
+  tellOthers(deps, view, change, applied, { response, keyExpiresAt: advanced.keyExpiresAt });
+  return applied;
+}
+
+/** What follows a commit: nothing of it is needed for the outcome to stand. */
+function tellOthers(
+  deps: Deps,
+  view: ChargeView,
+  change: Change,
+  applied: Applied,
+  answer: { readonly response: StoredResponse | null; readonly keyExpiresAt: Date | null },
+): void {
+  const { attempt } = view;
+  const about = { payment: view.payment.id, attempt: attempt.id, reason: change.reason };
+  if (change.review !== null && attempt.waitReason !== change.reason) {
+    deps.log.warn({ ...about, review: change.review }, "review opened");
   }
   if (change.then.type === "wait") deps.due.dueIn(change.then.ms);
-  if (applied.payment.status !== view.payment.status) {
-    const { payment } = applied;
+  const { payment, refund } = applied;
+  const paymentMoved = payment.status !== view.payment.status;
+  const refundMoved = refund !== null && refund.status !== view.refund?.status;
+  if (paymentMoved) {
     deps.meter.paymentMoved(payment.status);
-    deps.log.info(
-      { payment: payment.id, attempt: view.attempt.id, status: payment.status, reason: change.reason },
-      "payment moved",
-    );
-    if (payment.status !== "processing") {
-      deps.outcomes.settle(payment.id, {
-        type: "here",
-        payment,
-        response,
-        keyExpiresAt: advanced.keyExpiresAt,
-      });
-    }
+    deps.log.info({ ...about, status: payment.status }, "payment moved");
   }
-  return applied;
+  if (refundMoved) deps.log.info({ ...about, refund: refund.id, status: refund.status }, "refund moved");
+  const settled =
+    change.answer !== undefined || refundMoved || (paymentMoved && payment.status !== "processing");
+  if (settled) deps.outcomes.settle(attempt.id, { type: "here", payment, refund, ...answer });
 }
 
 /** Says again, with the fence, that this worker goes on: renews the lease and changes nothing else. */
@@ -74,9 +82,17 @@ export async function renewLease(deps: Deps, view: ChargeView): Promise<boolean>
     note: null,
     then: { type: "ask", question: "get" },
   };
-  const applied: Applied = { attempt, payment, paymentMoved: false };
+  const applied: Applied = {
+    attempt,
+    payment,
+    paymentMoved: false,
+    refund: view.refund,
+    refundMoved: false,
+  };
   const row = advanceRow(deps, view, unmoved, applied, null, { sentAt: null });
-  return (await deps.advances.add(row)) !== null;
+  // Whatever became of the payment meanwhile: it is the attempt that is held.
+  const renewal = { ...row, from_version: null };
+  return (await deps.advances.add(renewal)) !== null;
 }
 
 function advanceRow(
@@ -88,8 +104,8 @@ function advanceRow(
   sent: Sent,
 ): AdvanceRow {
   const { attempt, payment } = applied;
-  const statusMoved = payment.status !== view.payment.status;
   const holdsLease = change.then.type === "send" || change.then.type === "ask";
+  const event = eventRow(view, applied);
   return {
     tenant_id: attempt.tenantId,
     attempt_id: attempt.id,
@@ -108,77 +124,79 @@ function advanceRow(
     sending: change.then.type === "send" ? change.then.call : null,
     lease_ms: holdsLease ? deps.settings.attemptLeaseMs : null,
     due_in_ms: change.then.type === "wait" ? change.then.ms : null,
-    payment: applied.paymentMoved
-      ? {
-          from_status: view.payment.status,
-          to_status: payment.status,
-          next_action: payment.nextAction,
-          failure: payment.failure,
-          amount_capturable: payment.amountCapturable,
-          amount_captured: payment.amountCaptured,
-          holds_order_id: payment.holdsOrderId,
-          updated_at: payment.updatedAt.toISOString(),
-        }
-      : null,
+    payment: applied.paymentMoved ? paymentWrite(view, applied) : null,
+    refund: refundWrite(view, applied),
+    ledger: moneyFactsOf(view, change, applied).flatMap(postingsOf).map(ledgerRow),
     merchant_order_id: payment.merchantOrderId,
     operation: attempt.operation,
     idempotency_key: attempt.idempotencyKey,
     run: attempt.run,
-    key: statusMoved ? keyWrite(deps, change, response) : null,
+    key: keyWrite(deps, change, response),
     timeline: timelineRows(view, change, applied, sent),
-    event: statusMoved
-      ? {
-          id: newId("evt"),
-          type: `payment.${payment.status}`,
-          data: JSON.stringify(paymentDocument(payment)),
-        }
-      : null,
+    event,
     review: change.review === null ? null : { id: newId("rev"), reason: change.review },
-    close_review: (statusMoved || change.then.type === "end") && change.review === null,
+    close_review: change.review === null && closesReview(view, change, event),
   };
 }
 
-/** The answer that a keyed request gets for ever, where this status is one; null where the key stays open. */
-function finalResponse(attempt: Attempt, payment: Payment, change: Change): StoredResponse | null {
-  const location = paymentPath(payment.id);
-  switch (payment.status) {
-    case "succeeded":
-    case "authorized":
-    case "requires_action":
-      return {
-        status: 201,
-        headers: { "Content-Type": JSON_TYPE, Location: location },
-        body: JSON.stringify(paymentDocument(payment)),
-      };
-    case "failed": {
-      if (change.paymentEvent === "NOT_PERFORMED") return null;
-      const declined = change.paymentEvent === "DECLINE";
-      const message = payment.failure?.message ?? "No reason was given.";
-      return problem(declined ? "payment_declined" : "payment_rejected", 402, message);
-    }
-    case "canceled":
-      return problem(
-        "invalid_state",
-        409,
-        "The payment was canceled at the provider; its state is canceled.",
-      );
-    case "processing":
-    case "needs_review":
-      return null;
-  }
+/** A fact ends what was asked about this attempt; a look that finds a completed one as it was is none. */
+function closesReview(view: ChargeView, change: Change, event: EventRow | null): boolean {
+  return event !== null || (change.then.type === "end" && view.attempt.state !== "completed");
+}
 
-  function problem(code: ErrorCode, status: number, detail: string): StoredResponse {
-    const document = problemDocument(code, detail, { requestId: attempt.requestId, payment });
-    return {
-      status,
-      headers: { "Content-Type": PROBLEM_TYPE, Location: location },
-      body: JSON.stringify(document),
-    };
+function paymentWrite(view: ChargeView, { payment }: Applied): PaymentWrite {
+  return {
+    from_status: view.payment.status,
+    to_status: payment.status,
+    next_action: payment.nextAction,
+    failure: payment.failure,
+    amount_capturable: payment.amountCapturable,
+    amount_captured: payment.amountCaptured,
+    amount_refunded: payment.amountRefunded,
+    refund_reserved: payment.refundReserved,
+    open_effect: payment.openEffect,
+    authorized_until: payment.authorizedUntil?.toISOString() ?? null,
+    cancellation_reason: payment.cancellationReason,
+    holds_order_id: payment.holdsOrderId,
+    updated_at: payment.updatedAt.toISOString(),
+  };
+}
+
+function refundWrite(view: ChargeView, { refund, refundMoved }: Applied): RefundWrite | null {
+  if (refund === null || view.refund === null || !refundMoved) return null;
+  return {
+    id: refund.id,
+    from_version: view.refund.version,
+    to_status: refund.status,
+    provider_refund_id: refund.providerRefundId,
+    failure: refund.failure,
+    updated_at: refund.updatedAt.toISOString(),
+  };
+}
+
+/** One event a fact: the payment has another status, or its refund has. Never both in one commit. */
+function eventRow(view: ChargeView, { payment, refund }: Applied): EventRow | null {
+  const base = { id: newId("evt"), sequence: payment.version };
+  if (refund !== null && refund.status !== view.refund?.status) {
+    return { ...base, type: `refund.${refund.status}`, data: JSON.stringify(refundDocument(refund)) };
   }
+  if (payment.status === view.payment.status) return null;
+  return { ...base, type: `payment.${payment.status}`, data: JSON.stringify(paymentDocument(payment)) };
+}
+
+function ledgerRow(entry: LedgerEntry): LedgerRow {
+  return {
+    fact: entry.fact,
+    leg: entry.leg,
+    currency: entry.currency,
+    debit_account: entry.debitAccount,
+    credit_account: entry.creditAccount,
+    amount: entry.amount,
+  };
 }
 
 function keyWrite(deps: Deps, change: Change, response: StoredResponse | null): KeyWrite | null {
-  const retryable = change.paymentEvent === "NOT_PERFORMED";
+  const retryable = change.paymentEvent === "NOT_PERFORMED" || change.answer?.type === "not_performed";
   if (response === null && !retryable) return null;
   return {
     state: retryable ? "failed_retryable" : "completed",
@@ -191,19 +209,23 @@ function keyWrite(deps: Deps, change: Change, response: StoredResponse | null): 
 
 /** One row a commit: the transition where there is one, else the send or question that is worth keeping. */
 function timelineRows(view: ChargeView, change: Change, applied: Applied, sent: Sent): TimelineRow[] {
-  const moved = applied.payment.status !== view.payment.status;
+  const { refund, payment } = applied;
+  const ofRefund = refund !== null && refund.status !== view.refund?.status;
+  const from = ofRefund ? view.refund?.status : view.payment.status;
+  const to = ofRefund ? refund.status : payment.status;
+  const moved = ofRefund || to !== from;
   if (!moved && change.note === null) return [];
   const { note } = change;
-  const isSend = note !== null && note.kind === "send";
   return [
     {
       id: newId("tl"),
+      refund_id: refund?.id ?? null,
       kind: moved ? "transition" : (note?.kind ?? "transition"),
-      from_status: moved ? view.payment.status : null,
-      to_status: moved ? applied.payment.status : null,
+      from_status: moved ? (from ?? null) : null,
+      to_status: moved ? to : null,
       reason: change.reason,
       call: note?.call ?? null,
-      provider_key: isSend ? providerKey(view.attempt, note.call as "create" | "confirm" | "fence") : null,
+      provider_key: note?.kind === "send" ? providerKey(view.attempt, note.call as ProviderCall) : null,
       outcome: note?.outcome ?? null,
       provider_request_id: note?.evidence?.requestId ?? null,
       sent_at: sent.sentAt?.toISOString() ?? null,

@@ -1,29 +1,34 @@
-import { providerKey } from "../domain/attempt.js";
 import { afterLookup, afterSend } from "../domain/charge-answers.js";
 import {
   budgetIsOver,
   type Change,
   type ChargePolicy,
   type ChargeView,
+  type Question,
   type Then,
 } from "../domain/charge-change.js";
-import { firstStep, leftUnknown } from "../domain/charge-steps.js";
+import { type AccountView, firstStep, leftUnknown } from "../domain/charge-steps.js";
+import { afterEffectLookup, afterEffectSend } from "../domain/effect-answers.js";
+import { firstEffectStep } from "../domain/effect-steps.js";
 import { PawlError } from "../domain/errors.js";
-import type { LookupOutcome, ProviderCall, SendOutcome } from "../domain/provider.js";
-import type { ClaimedAttempt } from "../store/attempts.js";
+import type {
+  LookupOutcome,
+  ProviderCall,
+  RefundLookupOutcome,
+  RefundSendOutcome,
+  SendOutcome,
+} from "../domain/provider.js";
+import { type ClaimedAttempt, readHeld, type Held as StillHeld } from "../store/attempts.js";
+import { withDatabase } from "../store/db.js";
+import { askQuestion, sendCall } from "./call-provider.js";
 import type { Deps } from "./deps.js";
 import { recordOutcome, renewLease } from "./record-outcome.js";
 
-/**
- * A look-up by reference covers objects whose `created`, by the provider's clock, lies this much before the accept;
- * one of a key that the provider has seen before (rows lost, the client key sent again) the whole life of a key.
- */
-const CLOCK_ALLOWANCE_MS = 5 * 60_000;
-/** Nothing of ours is made in the future; the bound is far so that a provider's fast (or moved) clock hides nothing. */
-const FAR_AHEAD_MS = 10 * 365 * 86_400_000;
 /** create, confirm, fence and the questions between them; an attempt that needs more in one lease waits for the next. */
 const MOST_STEPS = 12;
 const MOST_RENEWALS = 3;
+/** Each further decision means that another writer of the payment went on: one of many refunds may lose that often. */
+const MOST_DECISIONS = 200;
 const RECORD_AGAIN_MS = 250;
 
 /** A claimed attempt in this worker's hands, and since when by a clock that only grows. */
@@ -42,6 +47,7 @@ export async function runAttempt(deps: Deps, claimed: ClaimedAttempt, claimedAtM
     view: {
       attempt: claimed.attempt,
       payment: claimed.payment,
+      refund: claimed.refund,
       now: claimed.claimedAt,
       policy: policyOf(deps),
     },
@@ -50,15 +56,35 @@ export async function runAttempt(deps: Deps, claimed: ClaimedAttempt, claimedAtM
   // The database's time of the claim, carried forward by the monotonic clock: no worker's wall clock decides anything.
   const now = () => new Date(claimed.claimedAt.getTime() + (deps.clock.monotonicMs() - claimedAtMs));
   await deps.probe("after_claim");
-  let step: Then | Change | null = firstStep(held.view, deps.account.current(), claimed.markedNow);
+  const account = deps.account.current();
+  let step: Then | Decision | null = begin(held.view, account, claimed.markedNow);
   for (let steps = 0; step !== null && steps < MOST_STEPS; steps += 1) {
     step = await takeStep(deps, held, step, now);
   }
 }
 
+/** What is made of the attempt as it is when it is written. */
+type Decision = (view: ChargeView) => Change;
+
+/** The first step is decided once, from what the claim read; a change among them is decided again where it must be. */
+function begin(view: ChargeView, account: AccountView, markedNow: boolean): Then | Decision {
+  const first = view.attempt.kind === "charge" ? firstStep : firstEffectStep;
+  const step = first(view, account, markedNow);
+  if ("type" in step) return step;
+  return (now) => {
+    const again = first(now, account, markedNow);
+    return "type" in again ? step : again;
+  };
+}
+
 /** One step; null: nothing more to do now, or the attempt is no longer ours. */
-async function takeStep(deps: Deps, held: Held, step: Then | Change, now: () => Date): Promise<Then | null> {
-  if (!("type" in step)) return commit(deps, held, step, null, now);
+async function takeStep(
+  deps: Deps,
+  held: Held,
+  step: Then | Decision,
+  now: () => Date,
+): Promise<Then | null> {
+  if (typeof step === "function") return commit(deps, held, step, null, now);
   switch (step.type) {
     case "end":
     case "wait":
@@ -69,35 +95,59 @@ async function takeStep(deps: Deps, held: Held, step: Then | Change, now: () => 
         deps,
         held,
         step.call,
-        () => send(deps, held.view, step.call),
+        () => sendCall(deps.provider, held.view, step.call),
         now,
         isLate,
       );
       if (called === null) return null;
       // Decided in time, but a pause came between: the object is asked about and fenced, never confirmed late.
-      if (called === "late")
-        return commit(deps, held, leftUnknown({ ...held.view, now: now() }, "get"), null, now);
-      return commit(deps, held, afterSend(held.view, step.call, called.outcome), called.sentAt, now);
+      if (called === "late") return commit(deps, held, (view) => leftUnknown(view, "get"), null, now);
+      return commit(deps, held, (view) => afterSent(view, step.call, called.outcome), called.sentAt, now);
     }
     case "ask": {
       const called = await callProvider(
         deps,
         held,
         step.question,
-        () => ask(deps, held.view, step.question),
+        () => askQuestion(deps.provider, held.view, step.question),
         now,
       );
       if (called === null || called === "late") return null;
-      return commit(deps, held, afterLookup(held.view, step.question, called.outcome), called.sentAt, now);
+      return commit(
+        deps,
+        held,
+        (view) => afterAsked(view, step.question, called.outcome),
+        called.sentAt,
+        now,
+      );
     }
   }
 }
 
+function afterSent(view: ChargeView, call: ProviderCall, outcome: SendOutcome | RefundSendOutcome): Change {
+  if (call === "capture" || call === "cancel" || call === "refund") return afterEffectSend(view, outcome);
+  if (outcome.type === "refund") throw new Error(`a ${call} was answered with a refund`);
+  return afterSend(view, call, outcome);
+}
+
+function afterAsked(
+  view: ChargeView,
+  question: Question,
+  outcome: LookupOutcome | RefundLookupOutcome,
+): Change {
+  if (view.attempt.kind !== "charge") return afterEffectLookup(view, question, outcome);
+  const ofCharge = question === "find" || question === "get";
+  if (!ofCharge || "refund" in outcome) throw new Error(`a charge was asked about with ${question}`);
+  return afterLookup(view, question, outcome);
+}
+
 /** One call, with no transaction open. Null: the lease does not cover it, and nothing was sent. */
-async function callProvider<Outcome extends SendOutcome | LookupOutcome>(
+async function callProvider<
+  Outcome extends SendOutcome | LookupOutcome | RefundSendOutcome | RefundLookupOutcome,
+>(
   deps: Deps,
   held: Held,
-  name: ProviderCall | "find" | "get",
+  name: ProviderCall | Question,
   call: () => Promise<Outcome>,
   now: () => Date,
   isLate: () => boolean = () => false,
@@ -115,28 +165,50 @@ async function callProvider<Outcome extends SendOutcome | LookupOutcome>(
   return { outcome, sentAt };
 }
 
+/**
+ * Commits what `decide` makes of the attempt as it is now. Where somebody else has written to the payment meanwhile (a
+ * refund beside this one, the capture of an authorisation that is being looked at), it is read again and decided anew:
+ * the answer in hand stays true, what follows from it may not.
+ */
 async function commit(
   deps: Deps,
   held: Held,
-  change: Change,
+  decide: (view: ChargeView) => Change,
   sentAt: Date | null,
   now: () => Date,
 ): Promise<Then | null> {
-  const beforeMs = deps.clock.monotonicMs();
-  const view = { ...held.view, now: now() };
-  const applied = await recordPatiently(deps, held, () => recordOutcome(deps, view, change, { sentAt }));
-  if (applied === null) {
-    deps.meter.attemptLost();
-    deps.log.warn(
-      { attempt: view.attempt.id, fence: view.attempt.fence },
-      "attempt lost: its fence has moved on",
-    );
-    return null;
+  for (let tries = 0; tries < MOST_DECISIONS; tries += 1) {
+    const beforeMs = deps.clock.monotonicMs();
+    const view = { ...held.view, now: now() };
+    const change = decide(view);
+    const applied = await recordPatiently(deps, held, () => recordOutcome(deps, view, change, { sentAt }));
+    if (applied !== null) {
+      await deps.probe("after_record");
+      held.view = { ...view, attempt: applied.attempt, payment: applied.payment, refund: applied.refund };
+      held.leasedAtMs = beforeMs;
+      return change.then;
+    }
+    const fresh = await readAgain(deps, held);
+    if (fresh === null) {
+      deps.meter.attemptLost();
+      deps.log.warn(
+        { attempt: view.attempt.id, fence: view.attempt.fence },
+        "attempt lost: its fence has moved on",
+      );
+      return null;
+    }
+    held.view = { ...held.view, ...fresh };
   }
-  await deps.probe("after_record");
-  held.view = { ...view, attempt: applied.attempt, payment: applied.payment };
-  held.leasedAtMs = beforeMs;
-  return change.then;
+  throw new Error(`attempt ${held.view.attempt.id}: its payment kept changing`);
+}
+
+/** Null: the attempt is not ours any more. */
+function readAgain(deps: Deps, held: Held): Promise<StillHeld | null> {
+  const { attempt } = held.view;
+  const { tenantId, id: attemptId, fence, state } = attempt;
+  return recordPatiently(deps, held, () =>
+    withDatabase(() => readHeld(deps.db.sql, { tenantId, attemptId, fence, state })),
+  );
 }
 
 /**
@@ -177,40 +249,6 @@ async function leaseCovers(deps: Deps, held: Held): Promise<boolean> {
   return false;
 }
 
-function send(deps: Deps, view: ChargeView, call: ProviderCall): Promise<SendOutcome> {
-  const { attempt } = view;
-  // A fence is asked about before each further send, so no send of it is a blind one.
-  const resend = call === "fence" ? false : attempt.unresolved;
-  const context = { idempotencyKey: providerKey(attempt, call), resend };
-  switch (call) {
-    case "create":
-      return deps.provider.createCharge(attempt.parameters, context);
-    case "confirm":
-      return deps.provider.confirmCharge(chargeIdOf(view), attempt.parameters, context);
-    case "fence":
-      return deps.provider.cancelCharge(chargeIdOf(view), context);
-  }
-}
-
-function ask(deps: Deps, view: ChargeView, question: "find" | "get"): Promise<LookupOutcome> {
-  const { attempt, now, policy } = view;
-  if (question === "get") return deps.provider.getCharge(chargeIdOf(view));
-  return deps.provider.findCharge({
-    attemptId: attempt.id,
-    createdFrom: new Date(
-      attempt.createdAt.getTime() - (attempt.keySpent ? policy.keyLifetimeMs : CLOCK_ALLOWANCE_MS),
-    ),
-    createdTo: new Date(now.getTime() + FAR_AHEAD_MS),
-  });
-}
-
-function chargeIdOf(view: ChargeView): string {
-  const id = view.attempt.providerPaymentId;
-  if (id === null)
-    throw new Error(`attempt ${view.attempt.id} in ${view.attempt.state} has no provider object`);
-  return id;
-}
-
 function policyOf(deps: Deps): ChargePolicy {
   const { settings } = deps;
   return {
@@ -219,6 +257,7 @@ function policyOf(deps: Deps): ChargePolicy {
     reviewAfterMs: settings.unknownReviewAfterMs,
     retry: { firstMs: settings.retryFirstMs, mostMs: settings.retryMostMs },
     follow: { firstMs: settings.followFirstMs, mostMs: settings.followMostMs },
+    customerActionExpiryMs: settings.customerActionExpiryMs,
     random: Math.random,
   };
 }

@@ -161,19 +161,24 @@ function candidateOf(parts: ApiParts, exchange: Exchange): Candidate {
   return {
     call: exchange.operation?.name ?? null,
     idempotencyKey: exchange.idempotencyKey,
-    objectId: exchange.objectId,
+    objectId: exchange.objectId ?? namedObject(exchange.params),
     account: () => callerOf()?.account ?? null,
     metadata: () => {
       const found = [];
       const own = exchange.params["metadata"];
       if (own !== undefined && typeof own !== "string") found.push(own);
-      const realm = callerOf()?.realm;
-      const stored =
-        realm === undefined
-          ? undefined
-          : parts.store.realm(realm).paymentIntents.get(exchange.objectId ?? "");
-      if (stored !== undefined) found.push(stored.metadata);
+      const name = callerOf()?.realm;
+      const realm = name === undefined ? undefined : parts.store.realm(name);
+      const id = exchange.objectId ?? "";
+      const stored = (realm?.paymentIntents.get(id) ?? realm?.tables.refund.get(id))?.metadata ?? null;
+      if (stored !== null) found.push(stored);
       return found;
     },
   };
+}
+
+/** The PaymentIntent or charge that a refund, or a list of what hangs on it, is about. */
+function namedObject(params: Params): string | null {
+  const named = params["payment_intent"] ?? params["charge"];
+  return typeof named === "string" ? named : null;
 }

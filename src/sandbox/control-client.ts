@@ -1,6 +1,9 @@
 import type Stripe from "stripe";
+import { Bank, Dashboard } from "./control-after-charge-client.js";
+import { ControlTransport, queryOf } from "./control-transport.js";
 import type {
   ClockState,
+  EventInput,
   KeyState,
   Release,
   Released,
@@ -9,19 +12,25 @@ import type {
 } from "./control-types.js";
 import type { FaultRule, FaultRuleInput } from "./fault-rules.js";
 import type { HeldRequest, HeldSelector } from "./held-requests.js";
-import type { Counts, ObjectFilter, PaymentIntentRecord } from "./objects.js";
+import type { Counts, ObjectFilter, PaymentIntentRecord, RefundCounts } from "./objects.js";
 import type { LoggedRequest, RequestFilter } from "./request-log.js";
-import type { LiveSettings } from "./sandbox-parts.js";
+import type { LiveSettings } from "./settings.js";
 import type { SendOptions, WebhookDelivery, WebhookEndpoint, WebhookEndpointInput } from "./webhooks.js";
-
-type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** Typed client of a sandbox's control API, in this process or another. Every method throws on a refusal. */
 export class SandboxControl {
   readonly url: string;
+  /** The merchant's people at the provider: captures, cancels and refunds made outside Pawl. */
+  readonly dashboard: Dashboard;
+  /** Banks and the provider itself: refunds that settle or fail, disputes, authorisations that lapse, payouts. */
+  readonly bank: Bank;
+  readonly #transport: ControlTransport;
 
   constructor(controlUrl: string) {
-    this.url = controlUrl.replace(/\/$/, "");
+    this.#transport = new ControlTransport(controlUrl);
+    this.url = this.#transport.url;
+    this.dashboard = new Dashboard(this.#transport);
+    this.bank = new Bank(this.#transport);
   }
 
   addFault(rule: FaultRuleInput): Promise<FaultRule> {
@@ -101,6 +110,16 @@ export class SandboxControl {
   /** Successful charges by object, and by the value of a metadata key. */
   counts(metadataKey?: string): Promise<Counts> {
     return this.#send("GET", `/counts${queryOf({ metadata_key: metadataKey })}`);
+  }
+
+  /** Refunds by object, and by the value of a metadata key: those that were not taken back, without releases. */
+  refundCounts(metadataKey?: string): Promise<RefundCounts> {
+    return this.#send("GET", `/refund_counts${queryOf({ metadata_key: metadataKey })}`);
+  }
+
+  /** Overwrites members of a charge, refund, dispute, payout or PaymentIntent, and makes an event of it where asked. */
+  patchObject<T = unknown>(id: string, changes: object, event?: string): Promise<T> {
+    return this.#send("PATCH", `/objects/${id}`, { changes, ...(event === undefined ? {} : { event }) });
   }
 
   /** Overwrites members of the object, and makes an event of it where a type is given. */
@@ -187,6 +206,12 @@ export class SandboxControl {
     return this.#send("GET", `/events${queryOf(filter)}`);
   }
 
+  /** Makes one more event and sends it as any other: a second one of a fact, or one of an object of one's own. */
+  makeEvent(input: EventInput): Promise<Stripe.Event> {
+    return this.#send("POST", "/events", input);
+  }
+
+  /** Sends an event again, the same id, signed anew. */
   redeliverEvent(
     id: string,
     options: SendOptions & { endpoint_id?: string } = {},
@@ -212,6 +237,10 @@ export class SandboxControl {
     await this.#send("POST", "/webhook_deliveries/idle");
   }
 
+  settings(): Promise<LiveSettings> {
+    return this.#send("GET", "/settings");
+  }
+
   changeSettings(settings: Partial<LiveSettings>): Promise<LiveSettings> {
     return this.#send("POST", "/settings", settings);
   }
@@ -230,29 +259,12 @@ export class SandboxControl {
     await this.#send("POST", "/reset");
   }
 
-  async #send<T>(method: string, path: string, body?: unknown): Promise<T> {
-    const response = await fetch(`${this.url}/_sandbox${path}`, {
-      method,
-      ...(body === undefined
-        ? {}
-        : { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
-    });
-    const answer: unknown = await response.json();
-    if (!response.ok) {
-      const reason = (answer as { error?: string }).error ?? response.statusText;
-      throw new Error(`sandbox control: ${method} ${path}: ${reason}`);
-    }
-    return answer as T;
+  #send<T>(method: string, path: string, body?: unknown): Promise<T> {
+    return this.#transport.send(method, path, body);
   }
 }
 
 function enough<T>(found: T[], count: number, what: string): T[] {
   if (found.length < count) throw new Error(`sandbox control: ${found.length} of ${count} ${what} in time`);
   return found;
-}
-
-function queryOf(query: Query): string {
-  const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value));
-  return search.size === 0 ? "" : `?${search.toString()}`;
 }

@@ -1,10 +1,10 @@
-import type { Hono } from "hono";
+import type { Context, Hono } from "hono";
 import { Accounts } from "./accounts.js";
 import { readBody } from "./control-body.js";
 import type { KeyState } from "./control-types.js";
 import { parseForm } from "./form.js";
 import { ControlError, given } from "./json-shape.js";
-import { countObjects, listRecords, patchObject } from "./objects.js";
+import { countObjects, countRefunds, listRecords, patchObject, recordById } from "./objects.js";
 import type { SandboxParts } from "./sandbox-parts.js";
 
 /** What the sandbox holds: objects, seen and changed from outside. */
@@ -14,7 +14,7 @@ export function objectRoutes(app: Hono, { store, customer, callFor }: SandboxPar
     if (realm === null) throw new ControlError(`there is no PaymentIntent ${id}`, 404);
     return realm;
   };
-  const recordOf = (id: string) => listRecords(store).find((record) => record.payment_intent.id === id);
+  const recordOf = (id: string) => recordById(store, id);
   app.get("/_sandbox/payment_intents", (c) => {
     const { metadata, account, status } = parseForm(new URL(c.req.url).search.slice(1));
     const wanted =
@@ -23,19 +23,25 @@ export function objectRoutes(app: Hono, { store, customer, callFor }: SandboxPar
     return c.json(listRecords(store, given(filter)));
   });
   app.get("/_sandbox/payment_intents/:id", (c) => {
-    realmOf(c.req.param("id"));
     return c.json(recordOf(c.req.param("id")));
   });
   app.get("/_sandbox/counts", (c) => c.json(countObjects(store, c.req.query("metadata_key") ?? null)));
-  app.patch("/_sandbox/payment_intents/:id", async (c) => {
+  app.get("/_sandbox/refund_counts", (c) => c.json(countRefunds(store, c.req.query("metadata_key") ?? null)));
+  const patch = async (c: Context, id: string): Promise<object> => {
     const body = await readBody(c);
     const changes = body.any("changes");
     const event = body.string("event") ?? null;
     body.end();
     if (typeof changes !== "object" || changes === null) throw new ControlError("changes must be an object");
+    return patchObject(store, callFor, id, changes as Record<string, unknown>, event);
+  };
+  app.patch("/_sandbox/payment_intents/:id", async (c) => {
     const id = c.req.param("id");
-    return c.json(patchObject(store, callFor, realmOf(id), id, changes as Record<string, unknown>, event));
+    realmOf(id);
+    await patch(c, id);
+    return c.json(recordOf(id));
   });
+  app.patch("/_sandbox/objects/:id", async (c) => c.json(await patch(c, c.req.param("id"))));
   app.delete("/_sandbox/payment_intents/:id", (c) => {
     store.dropPaymentIntent(realmOf(c.req.param("id")), c.req.param("id"));
     store.commit();

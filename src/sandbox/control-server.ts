@@ -1,16 +1,18 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { type Context, Hono } from "hono";
+import { afterChargeRoutes } from "./control-after-charge.js";
 import { readBody } from "./control-body.js";
 import { keyRoutes, objectRoutes } from "./control-objects.js";
 import type { ClockState } from "./control-types.js";
-import { webhookRoutes } from "./control-webhooks.js";
+import { eventRoutes, webhookRoutes } from "./control-webhooks.js";
 import { StripeFailure } from "./errors.js";
 import { readFaultRule } from "./fault-input.js";
 import { type HeldSelector } from "./held-requests.js";
 import { ControlError, given, JsonReader } from "./json-shape.js";
 import type { RequestFilter } from "./request-log.js";
 import type { SandboxParts } from "./sandbox-parts.js";
+import type { LiveSettings } from "./settings.js";
 
 const WAIT_MS = 10_000;
 const MOST_WAIT_MS = 60_000;
@@ -26,14 +28,21 @@ export function controlHandler(
     return c.json({ error: error.message }, 500);
   });
   app.notFound((c) => c.json({ error: `there is no ${c.req.method} ${c.req.path}` }, 404));
+  // What a test reads or does here comes after everything whose time has come.
+  app.use("/_sandbox/*", async (_, next) => {
+    parts.lifecycle.catchUp();
+    await next();
+  });
   app.get("/_sandbox", (c) => c.json({ url: parts.listener.url, listening: parts.listener.listening }));
   faultRoutes(app, parts);
   clockRoutes(app, parts);
   requestRoutes(app, parts);
   objectRoutes(app, parts);
+  afterChargeRoutes(app, parts);
   keyRoutes(app, parts);
   settingRoutes(app, parts);
   webhookRoutes(app, parts);
+  eventRoutes(app, parts);
   const listener = getRequestListener(app.fetch);
   return (request, response) => {
     void listener(request, response);
@@ -89,10 +98,11 @@ function waitOf(reader: JsonReader): number {
   return Math.min(reader.integer("timeout_ms", 0) ?? WAIT_MS, MOST_WAIT_MS);
 }
 
-function clockRoutes(app: Hono, { clock, store }: SandboxParts): void {
+function clockRoutes(app: Hono, { clock, store, lifecycle }: SandboxParts): void {
   const state = (): ClockState => ({ now: new Date(clock.nowMs()).toISOString(), offset_ms: clock.offsetMs });
   const moved = (c: Context): Response => {
     store.saveSetting("clock_offset_ms", clock.offsetMs);
+    lifecycle.clockMoved();
     return c.json(state());
   };
   app.get("/_sandbox/clock", (c) => c.json(state()));
@@ -161,16 +171,28 @@ function readFilter(reader: JsonReader): RequestFilter {
   return filter;
 }
 
+function readSettings(body: JsonReader): Partial<LiveSettings> {
+  const orNever = (name: string): number | null | undefined =>
+    body.nullable(name, (each) => each.integer(name, 0));
+  const changes = given<Partial<LiveSettings>>({
+    latency_ms: body.integer("latency_ms", 0),
+    search_lag_ms: body.integer("search_lag_ms", 0),
+    authorization_lifetime_ms: body.integer("authorization_lifetime_ms", 1),
+    refund_settles_after_ms: orNever("refund_settles_after_ms"),
+    dispute_opens_after_ms: orNever("dispute_opens_after_ms"),
+    charge_booked_after_ms: body.integer("charge_booked_after_ms", 0),
+    funds_available_after_ms: body.integer("funds_available_after_ms", 0),
+  });
+  body.end();
+  return changes;
+}
+
 function settingRoutes(app: Hono, parts: SandboxParts): void {
   const { settings, listener } = parts;
   app.get("/_sandbox/settings", (c) => c.json(settings));
   app.post("/_sandbox/settings", async (c) => {
     const body = await readBody(c);
-    const latencyMs = body.integer("latency_ms", 0);
-    const searchLagMs = body.integer("search_lag_ms", 0);
-    body.end();
-    if (latencyMs !== undefined) settings.latency_ms = latencyMs;
-    if (searchLagMs !== undefined) settings.search_lag_ms = searchLagMs;
+    Object.assign(settings, readSettings(body));
     return c.json(settings);
   });
   app.post("/_sandbox/listener/close", async (c) => {
@@ -187,6 +209,7 @@ function settingRoutes(app: Hono, parts: SandboxParts): void {
     parts.webhooks.clear();
     parts.accounts.clear();
     parts.clock.offsetMs = 0;
+    parts.lifecycle.clear();
     parts.pipeline.resetLocks();
     parts.store.reset();
     parts.log.clear();

@@ -1,17 +1,28 @@
 import type { Hono } from "hono";
+import { type EventDetails, emit } from "./call.js";
 import { readBody } from "./control-body.js";
 import { ControlError, given, type JsonReader } from "./json-shape.js";
+import { objectIn, realmHolding } from "./objects.js";
 import type { SandboxParts } from "./sandbox-parts.js";
 import type { StoredEvent } from "./store.js";
-import type { SendOptions, WebhookDelivery, WebhookEndpoint, WebhookEndpointInput } from "./webhooks.js";
+import {
+  type SendOptions,
+  WEBHOOK_MODES,
+  type WebhookDelivery,
+  type WebhookEndpoint,
+  type WebhookEndpointInput,
+  type Webhooks,
+} from "./webhooks.js";
 
-/** Endpoints, and events sent again, in another order, in another form. */
-export function webhookRoutes(app: Hono, { webhooks, store }: SandboxParts): void {
-  const endpointOf = (id: string): WebhookEndpoint => {
-    const endpoint = webhooks.get(id);
-    if (endpoint === undefined) throw new ControlError(`there is no webhook endpoint ${id}`, 404);
-    return endpoint;
-  };
+function endpointIn(webhooks: Webhooks, id: string): WebhookEndpoint {
+  const endpoint = webhooks.get(id);
+  if (endpoint === undefined) throw new ControlError(`there is no webhook endpoint ${id}`, 404);
+  return endpoint;
+}
+
+/** Endpoints, what they hold, and bytes of a test's own. */
+export function webhookRoutes(app: Hono, { webhooks }: SandboxParts): void {
+  const endpointOf = (id: string): WebhookEndpoint => endpointIn(webhooks, id);
   app.get("/_sandbox/webhook_endpoints", (c) => c.json(webhooks.list()));
   app.post("/_sandbox/webhook_endpoints", async (c) => {
     return c.json(webhooks.set(readEndpoint(await readBody(c), null)), 201);
@@ -49,6 +60,11 @@ export function webhookRoutes(app: Hono, { webhooks, store }: SandboxParts): voi
     await webhooks.idle();
     return c.json({ idle: true });
   });
+}
+
+/** Events: seen, sent again, or made by hand. */
+export function eventRoutes(app: Hono, parts: SandboxParts): void {
+  const { webhooks, store } = parts;
   app.get("/_sandbox/events", (c) => {
     const { type, object_id: objectId } = c.req.query();
     const events = allEvents(store.realms.values())
@@ -58,6 +74,7 @@ export function webhookRoutes(app: Hono, { webhooks, store }: SandboxParts): voi
       );
     return c.json(events.map(({ event }) => event));
   });
+  app.post("/_sandbox/events", async (c) => c.json(makeEvent(parts, await readBody(c)), 201));
   app.post("/_sandbox/events/:id/redeliver", async (c) => {
     const body = await readBody(c);
     const endpointId = body.string("endpoint_id");
@@ -65,7 +82,7 @@ export function webhookRoutes(app: Hono, { webhooks, store }: SandboxParts): voi
     body.end();
     const stored = allEvents(store.realms.values()).find(({ event }) => event.id === c.req.param("id"));
     if (stored === undefined) throw new ControlError("there is no such event", 404);
-    const endpoints = endpointId === undefined ? webhooks.list() : [endpointOf(endpointId)];
+    const endpoints = endpointId === undefined ? webhooks.list() : [endpointIn(webhooks, endpointId)];
     const deliveries: WebhookDelivery[] = [];
     for (const endpoint of endpoints) {
       deliveries.push(
@@ -74,6 +91,38 @@ export function webhookRoutes(app: Hono, { webhooks, store }: SandboxParts): voi
     }
     return c.json(deliveries);
   });
+}
+
+/** One more event, of an object as it is or as the test has it. It is sent, held or lost as any other is. */
+function makeEvent({ store, callFor }: SandboxParts, body: JsonReader): object {
+  const type = body.string("type");
+  const objectId = body.string("object_id");
+  const own = body.any("object");
+  const account = body.string("account");
+  const livemode = body.boolean("livemode");
+  const details = given<EventDetails>({ api_version: body.string("api_version"), livemode });
+  body.end();
+  if (type === undefined) throw new ControlError("type is missing");
+  if ((objectId === undefined) === (own === undefined))
+    throw new ControlError("object_id or object is needed");
+  if (own !== undefined && (typeof own !== "object" || own === null)) {
+    throw new ControlError("object must be an object");
+  }
+  const id = objectId ?? (own as { id?: unknown }).id;
+  const holding = typeof id === "string" ? realmHolding(store, id) : null;
+  if (objectId !== undefined && holding === null)
+    throw new ControlError(`there is no object ${objectId}`, 404);
+  if (holding === null && account === undefined) {
+    throw new ControlError("account is needed: no account has this object");
+  }
+  const realm =
+    account === undefined && holding !== null
+      ? holding
+      : store.realm(`${account ?? ""}/${livemode === true ? "live" : "test"}`);
+  const object = own ?? (holding === null ? undefined : objectIn(holding, objectId ?? ""));
+  const event = emit(callFor(realm, "", {}, false), type, object as object, undefined, details);
+  store.commit();
+  return event;
 }
 
 function allEvents(realms: Iterable<{ readonly events: readonly StoredEvent[] }>): StoredEvent[] {
@@ -91,7 +140,7 @@ function readEndpoint(reader: JsonReader, old: WebhookEndpoint | null): WebhookE
     secrets,
     account: reader.string("account") ?? old?.account ?? undefined,
     enabled_events: reader.strings("enabled_events") ?? old?.enabled_events ?? undefined,
-    mode: reader.oneOf("mode", ["immediate", "held"] as const) ?? old?.mode,
+    mode: reader.oneOf("mode", WEBHOOK_MODES) ?? old?.mode,
     copies: reader.integer("copies", 1) ?? old?.copies,
     delay_ms: reader.integer("delay_ms", 0) ?? old?.delay_ms,
   });

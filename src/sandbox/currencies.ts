@@ -105,7 +105,20 @@ export function checkedAmount(text: string, currency: string): number {
 }
 
 function shown(amount: number, currency: string): string {
-  const decimals = ZERO_DECIMAL.has(currency) ? 0 : THREE_DECIMAL.has(currency) ? 3 : 2;
-  const value = (amount / 10 ** decimals).toFixed(decimals);
+  const value = decimal(amount, currency);
   return currency === "usd" ? `$${value} usd` : `${value} ${currency}`;
+}
+
+const SIGNS: Readonly<Record<string, string>> = { usd: "$", eur: "€", gbp: "£", jpy: "¥" };
+
+/** The amount as messages about refunds show it: `$21.45`. */
+export function shownMoney(amount: number, currency: string): string {
+  const sign = SIGNS[currency];
+  const value = decimal(amount, currency);
+  return sign === undefined ? `${value} ${currency}` : `${sign}${value}`;
+}
+
+function decimal(amount: number, currency: string): string {
+  const decimals = ZERO_DECIMAL.has(currency) ? 0 : THREE_DECIMAL.has(currency) ? 3 : 2;
+  return (amount / 10 ** decimals).toFixed(decimals);
 }

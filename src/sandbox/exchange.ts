@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Params } from "./form.js";
-import type { Operation } from "./operations.js";
+import type { Operation } from "./operation.js";
 import type { LoggedRequest } from "./request-log.js";
 
 /** One request on the wire, read whole, and the way to answer it. */

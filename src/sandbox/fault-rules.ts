@@ -1,5 +1,5 @@
 import { randomText } from "./ids.js";
-import { CALL_NAMES, type CallName } from "./operations.js";
+import { CALL_NAMES, type CallName } from "./operation.js";
 
 export const FAULT_TYPES = [
   "slow",
@@ -54,7 +54,7 @@ export interface FaultMatch {
   readonly idempotency_key?: string;
   /** A regular expression, looked for anywhere in the key. */
   readonly idempotency_key_pattern?: string;
-  /** The id in the path. */
+  /** The id in the path; without one, the PaymentIntent or charge that the request names: that of a new refund. */
   readonly object_id?: string;
   /** Of the request's parameters, or of the object in the path. */
   readonly metadata?: Readonly<Record<string, string>>;

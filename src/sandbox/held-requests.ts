@@ -1,7 +1,7 @@
 import type { Exchange } from "./exchange.js";
 import type { FaultRule } from "./fault-rules.js";
 import { randomText } from "./ids.js";
-import type { CallName } from "./operations.js";
+import type { CallName } from "./operation.js";
 import type { RequestLog } from "./request-log.js";
 
 /** `in_network`: not arrived. `executing`: arrived, effect to come. `answer`: only the answer is held back. */

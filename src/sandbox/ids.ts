@@ -20,8 +20,13 @@ export function randomText(length: number): string {
 }
 
 /** An id of Stripe's shape: the prefix and 24 characters, `pi_3…`. */
-export function stripeId(prefix: "pi" | "ch" | "pm" | "evt" | "re" | "txn" | "dp"): string {
+export function stripeId(prefix: "pi" | "ch" | "pm" | "evt" | "re" | "txn" | "dp" | "po"): string {
   return `${prefix}_3${randomText(23)}`;
+}
+
+/** The id in a member that may hold the object itself; empty where it holds nothing. */
+export function idOf(member: string | { readonly id: string } | null | undefined): string {
+  return typeof member === "string" ? member : (member?.id ?? "");
 }
 
 export function requestId(): string {

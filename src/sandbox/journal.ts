@@ -12,11 +12,15 @@ import { join } from "node:path";
 import type Stripe from "stripe";
 import type { KeyRecord } from "./key-record.js";
 import type { StoredPaymentMethod } from "./payment-methods.js";
+import type { RowKind, Rows } from "./rows.js";
+
+type RowOperation = { [Kind in RowKind]: ["row", realm: string, kind: Kind, Rows[Kind]] }[RowKind];
 
 export type JournalOperation =
   | ["payment_intent", realm: string, Stripe.PaymentIntent]
   | ["payment_intent_dropped", realm: string, id: string]
   | ["charge", realm: string, Stripe.Charge]
+  | RowOperation
   | ["payment_method", realm: string, StoredPaymentMethod]
   | ["event", realm: string, Stripe.Event]
   | ["key", realm: string, key: string, KeyRecord]
@@ -92,12 +96,26 @@ function writeWhole(file: number, text: string): void {
   while (written < bytes.length) written += writeSync(file, bytes, written);
 }
 
-// The same PaymentIntent would stand three times in a line: as itself, in its event and in the key's saved answer.
+/** The object of an operation that events and answers show as it is. */
+function objectOf(operation: JournalOperation | undefined): object | null {
+  switch (operation?.[0]) {
+    case "payment_intent":
+    case "charge":
+      return operation[2];
+    case "row":
+      return operation[3];
+    default:
+      return null;
+  }
+}
+
+// The same object would stand three times in a line: as itself, in its event and in the key's saved answer.
 function compact(operations: JournalOperation[]): unknown[] {
   const places = new Map<object, number>();
   return operations.map((operation, place) => {
-    if (operation[0] === "payment_intent") {
-      places.set(operation[2], place);
+    const object = objectOf(operation);
+    if (object !== null) {
+      places.set(object, place);
       return operation;
     }
     if (operation[0] === "event") {
@@ -124,8 +142,7 @@ function compact(operations: JournalOperation[]): unknown[] {
 function expand(operations: JournalOperation[]): JournalOperation[] {
   const original = (value: object): object => {
     const place = (value as Partial<SameAs>).$same_as;
-    const operation = place === undefined ? undefined : operations[place];
-    return operation?.[0] === "payment_intent" ? operation[2] : value;
+    return (place === undefined ? null : objectOf(operations[place])) ?? value;
   };
   return operations.map((operation) => {
     if (operation[0] === "event") {

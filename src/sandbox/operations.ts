@@ -1,14 +1,11 @@
 import type Stripe from "stripe";
+import { AFTER_CHARGE_OPERATIONS } from "./after-charge-operations.js";
 import { type Call, paymentIntentOf } from "./call.js";
 import { resourceMissing } from "./errors.js";
-import { limitOf, namesOf, PAGE_PARAMETERS, textOf } from "./parameters.js";
-import {
-  createdWindowOf,
-  type ListBody,
-  listPaymentIntents,
-  searchPaymentIntents,
-} from "./payment-intent-lists.js";
-import { clientView } from "./payment-intent-object.js";
+import { pageOf } from "./object-lists.js";
+import { names, type Operation } from "./operation.js";
+import { namesOf, PAGE_PARAMETERS, textOf } from "./parameters.js";
+import { type ListBody, listPaymentIntents, searchPaymentIntents } from "./payment-intent-lists.js";
 import {
   cancelPaymentIntent,
   capturePaymentIntent,
@@ -17,35 +14,6 @@ import {
   updatePaymentIntent,
 } from "./payment-intent-operations.js";
 import { renderPaymentMethod } from "./payment-methods.js";
-
-/** Names of the calls, as fault rules and the request log use them. */
-export const CALL_NAMES = [
-  "payment_intents.create",
-  "payment_intents.confirm",
-  "payment_intents.update",
-  "payment_intents.cancel",
-  "payment_intents.capture",
-  "payment_intents.retrieve",
-  "payment_intents.list",
-  "payment_intents.search",
-  "charges.retrieve",
-  "payment_methods.retrieve",
-  "events.list",
-  "events.retrieve",
-  "account.retrieve",
-] as const;
-export type CallName = (typeof CALL_NAMES)[number];
-
-export interface Operation {
-  readonly name: CallName;
-  readonly method: "GET" | "POST";
-  /** Path below `/v1/`; `:id` is the object's id. */
-  readonly path: string;
-  readonly known: ReadonlySet<string>;
-  /** Open to a publishable key that shows the object's client secret. */
-  readonly client: boolean;
-  readonly run: (call: Call) => object;
-}
 
 // Parameter names of stripe@23.1.0's PaymentIntent*Params.
 const SHARED =
@@ -56,10 +24,6 @@ const DESCRIBING =
   "statement_descriptor statement_descriptor_suffix transfer_data transfer_group";
 const CONFIRMING =
   "confirmation_token error_on_requires_action mandate mandate_data off_session radar_options return_url use_stripe_sdk";
-
-function names(...groups: string[]): ReadonlySet<string> {
-  return new Set(groups.flatMap((group) => group.split(" ")));
-}
 
 const OPERATIONS: readonly Operation[] = [
   {
@@ -176,6 +140,7 @@ const OPERATIONS: readonly Operation[] = [
     client: false,
     run: ownAccount,
   },
+  ...AFTER_CHARGE_OPERATIONS,
 ];
 
 interface Route {
@@ -198,60 +163,25 @@ export function routeOf(method: string, path: string): Route | null {
   return operation === undefined ? null : { operation, objectId: id };
 }
 
-/** What goes out: the client's view for a publishable key, with `expand` applied where it was asked for. */
-export function presented(call: Call, body: object): object {
-  const view = call.caller.publishable ? clientView(body as Stripe.PaymentIntent) : body;
-  if (call.params["expand"] === undefined) return view;
-  const wanted = namesOf(call.params, "expand");
-  if ("data" in view && Array.isArray(view.data)) {
-    const inner = wanted.filter((name) => name.startsWith("data.")).map((name) => name.slice("data.".length));
-    return { ...view, data: view.data.map((each: object) => expanded(call, each, inner)) };
-  }
-  return expanded(call, view, wanted);
-}
-
-function expanded(call: Call, body: object, wanted: readonly string[]): object {
-  const changes: Record<string, unknown> = {};
-  const members = body as Record<string, unknown>;
-  for (const name of wanted) {
-    const id = members[name];
-    if (typeof id !== "string") continue;
-    if (name === "latest_charge") changes[name] = call.realm.charges.get(id) ?? id;
-    if (name === "payment_intent") changes[name] = call.realm.paymentIntents.get(id) ?? id;
-    const method = name === "payment_method" ? call.realm.paymentMethods.get(id) : undefined;
-    if (method !== undefined) changes[name] = renderPaymentMethod(method);
-  }
-  return { ...body, ...changes };
-}
-
 function found<T>(call: Call, object: T | undefined, kind: string): T {
   if (object === undefined) throw resourceMissing(404, kind, call.objectId ?? "", "id");
   return object;
 }
 
 function listEvents(call: Call): ListBody<Stripe.Event> {
-  const limit = limitOf(call.params);
-  const window = createdWindowOf(call.params);
   const type = textOf(call.params, "type");
   const types = namesOf(call.params, "types");
-  const after = textOf(call.params, "starting_after");
-  const before = textOf(call.params, "ending_before");
-  const matching = call.realm.events
-    .map(({ event }) => event)
-    .filter(
-      (event) =>
-        (window.from === null || event.created >= window.from) &&
-        (window.to === null || event.created <= window.to) &&
+  return pageOf(
+    call,
+    call.realm.events.map(({ event }) => event),
+    {
+      kind: "event",
+      url: "/v1/events",
+      matches: (event) =>
         (type === null || matchesType(event.type, type)) &&
         (types.length === 0 || types.some((each) => matchesType(event.type, each))),
-    )
-    .reverse();
-  const cursor = after ?? before;
-  const place = cursor === null ? -1 : matching.findIndex((event) => event.id === cursor);
-  if (cursor !== null && place === -1) throw resourceMissing(400, "event", cursor, "starting_after");
-  const candidates = before === null ? matching.slice(place + 1) : matching.slice(0, place);
-  const data = before === null ? candidates.slice(0, limit) : candidates.slice(-limit);
-  return { object: "list", data, has_more: candidates.length > limit, url: "/v1/events" };
+    },
+  );
 }
 
 function matchesType(type: string, wanted: string): boolean {

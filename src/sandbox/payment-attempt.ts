@@ -1,5 +1,6 @@
 import type Stripe from "stripe";
 import { type Call, emit } from "./call.js";
+import { afterCapture } from "./charges.js";
 import { StripeFailure, type WireError } from "./errors.js";
 import { stripeId } from "./ids.js";
 import { newCharge } from "./payment-intent-object.js";
@@ -110,12 +111,16 @@ function pay(
   method: StoredPaymentMethod,
 ): Stripe.PaymentIntent {
   const captured = paymentIntent.capture_method !== "manual";
+  const captureBefore = captured
+    ? null
+    : call.nowSeconds + Math.ceil(call.settings.authorization_lifetime_ms / 1000);
   const charge = newCharge({
     id: stripeId("ch"),
     created: call.nowSeconds,
     paymentIntent,
-    paymentMethod: method.id,
+    paymentMethod: method,
     captured,
+    captureBefore,
     decline: null,
   });
   const paid: Stripe.PaymentIntent = {
@@ -130,6 +135,8 @@ function pay(
   };
   call.store.saveCharge(call.realm, charge);
   call.store.savePaymentIntent(call.realm, paid);
+  if (captureBefore === null) afterCapture(call, charge);
+  else call.schedule("authorization_expires", paid.id, captureBefore * 1000);
   emit(call, captured ? "payment_intent.succeeded" : "payment_intent.amount_capturable_updated", paid);
   return paid;
 }
@@ -144,8 +151,9 @@ function decline(
     id: stripeId("ch"),
     created: call.nowSeconds,
     paymentIntent,
-    paymentMethod: method.id,
+    paymentMethod: method,
     captured: false,
+    captureBefore: null,
     decline: reason,
   });
   const error: WireError = {

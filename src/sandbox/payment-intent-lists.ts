@@ -107,7 +107,7 @@ export function searchPaymentIntents(call: Call): SearchBody {
   const matches = parseSearch(query);
   const page = textOf(params, "page");
   if (page !== null && !/^\d+$/.test(page)) throw invalidRequest("Invalid page.", undefined, "page");
-  const indexedUntil = call.nowSeconds - call.searchLagSeconds;
+  const indexedUntil = call.nowSeconds - call.settings.search_lag_ms / 1000;
   let skip = page === null ? 0 : Number(page);
   const data: Stripe.PaymentIntent[] = [];
   let hasMore = false;

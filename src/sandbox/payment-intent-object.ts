@@ -1,5 +1,5 @@
 import type Stripe from "stripe";
-import type { Decline } from "./payment-methods.js";
+import { cardOf, type Decline, type StoredPaymentMethod } from "./payment-methods.js";
 
 export interface NewPaymentIntent {
   readonly id: string;
@@ -95,8 +95,10 @@ export interface NewCharge {
   readonly id: string;
   readonly created: number;
   readonly paymentIntent: Stripe.PaymentIntent;
-  readonly paymentMethod: string;
+  readonly paymentMethod: StoredPaymentMethod;
   readonly captured: boolean;
+  /** Unix seconds; null: it is not only authorised. */
+  readonly captureBefore: number | null;
   readonly decline: Decline | null;
 }
 
@@ -132,8 +134,8 @@ export function newCharge(input: NewCharge): Stripe.Charge {
     outcome: outcomeOf(decline),
     paid,
     payment_intent: paymentIntent.id,
-    payment_method: input.paymentMethod,
-    payment_method_details: null,
+    payment_method: input.paymentMethod.id,
+    payment_method_details: methodDetails(input),
     receipt_email: paymentIntent.receipt_email,
     receipt_number: null,
     receipt_url: null,
@@ -147,6 +149,35 @@ export function newCharge(input: NewCharge): Stripe.Charge {
     status: paid ? "succeeded" : "failed",
     transfer_data: null,
     transfer_group: null,
+  };
+}
+
+function methodDetails(input: NewCharge): Stripe.Charge.PaymentMethodDetails {
+  const { brand, country, exp_month, exp_year, fingerprint, funding, last4 } = cardOf(input.paymentMethod);
+  return {
+    type: "card",
+    card: {
+      amount_authorized: input.decline === null ? input.paymentIntent.amount : null,
+      authorization_code: null,
+      brand,
+      ...(input.captureBefore === null ? {} : { capture_before: input.captureBefore }),
+      checks: { address_line1_check: null, address_postal_code_check: null, cvc_check: null },
+      country,
+      electronic_commerce_indicator: null,
+      exp_month,
+      exp_year,
+      fingerprint: fingerprint ?? null,
+      funding,
+      installments: null,
+      last4,
+      mandate: null,
+      network: brand,
+      network_transaction_id: null,
+      regulated_status: "unregulated",
+      three_d_secure: null,
+      transaction_link_id: null,
+      wallet: null,
+    },
   };
 }
 

@@ -1,5 +1,6 @@
 import type Stripe from "stripe";
 import { type Call, emit, paymentIntentOf } from "./call.js";
+import { afterCapture, latestChargeOf } from "./charges.js";
 import { checkedAmount, checkedCurrency } from "./currencies.js";
 import { invalidRequest, type StripeFailure, unexpectedState } from "./errors.js";
 import { randomText, stripeId } from "./ids.js";
@@ -15,6 +16,7 @@ import {
   presentMethod,
 } from "./payment-intent-input.js";
 import { blankPaymentIntent } from "./payment-intent-object.js";
+import { releaseHold } from "./refunds.js";
 
 const CAPTURE_METHODS = ["automatic", "automatic_async", "manual"] as const;
 const CONFIRMATION_METHODS = ["automatic", "manual"] as const;
@@ -132,18 +134,16 @@ export function cancelPaymentIntent(call: Call): Stripe.PaymentIntent {
       paymentIntent,
     );
   }
-  const charge =
-    typeof paymentIntent.latest_charge === "string"
-      ? call.realm.charges.get(paymentIntent.latest_charge)
-      : undefined;
+  const reason = enumOf(call.params, "cancellation_reason", CANCELLATION_REASONS);
+  const charge = latestChargeOf(call, paymentIntent);
   if (paymentIntent.status === "requires_capture" && charge !== undefined) {
-    call.store.saveCharge(call.realm, { ...charge, refunded: true, amount_refunded: charge.amount });
+    releaseHold(call, charge, charge.amount, null);
   }
   const canceled: Stripe.PaymentIntent = {
     ...paymentIntent,
     status: "canceled",
     canceled_at: call.nowSeconds,
-    cancellation_reason: enumOf(call.params, "cancellation_reason", CANCELLATION_REASONS),
+    cancellation_reason: reason,
     amount_capturable: 0,
     next_action: null,
   };
@@ -179,17 +179,12 @@ export function capturePaymentIntent(call: Call): Stripe.PaymentIntent {
       "amount_to_capture",
     );
   }
-  const charge =
-    typeof paymentIntent.latest_charge === "string"
-      ? call.realm.charges.get(paymentIntent.latest_charge)
-      : undefined;
+  const charge = latestChargeOf(call, paymentIntent);
   if (charge !== undefined) {
-    call.store.saveCharge(call.realm, {
-      ...charge,
-      captured: true,
-      amount_captured: amount,
-      amount_refunded: charge.amount - amount,
-    });
+    const taken = { ...charge, captured: true, amount_captured: amount };
+    call.store.saveCharge(call.realm, taken);
+    releaseHold(call, taken, charge.amount - amount, null);
+    afterCapture(call, call.realm.charges.get(charge.id) ?? taken);
   }
   const captured: Stripe.PaymentIntent = {
     ...paymentIntent,

@@ -118,6 +118,24 @@ export function behaviourOf(token: string): Behaviour | null {
   return BEHAVIOURS.get(token) ?? (SUCCESSFUL.test(token) ? SUCCEEDS : null);
 }
 
+/** What becomes of a refund to the card (docs.stripe.com/testing#refunds). */
+export function refundBehaviourOf(token: string): "succeeds" | "pending" | "fails" {
+  if (token === "pm_card_pendingRefund") return "pending";
+  return token === "pm_card_refundFail" ? "fails" : "succeeds";
+}
+
+const DISPUTES: ReadonlyMap<string, { readonly reason: string; readonly inquiry: boolean }> = new Map([
+  ["pm_card_createDispute", { reason: "fraudulent", inquiry: false }],
+  ["pm_card_createMultipleDisputes", { reason: "fraudulent", inquiry: false }],
+  ["pm_card_createDisputeProductNotReceived", { reason: "product_not_received", inquiry: false }],
+  ["pm_card_createDisputeInquiry", { reason: "fraudulent", inquiry: true }],
+]);
+
+/** The dispute that follows every charge of the card (docs.stripe.com/testing#disputes); null: none. */
+export function disputeOf(token: string): { readonly reason: string; readonly inquiry: boolean } | null {
+  return DISPUTES.get(token) ?? null;
+}
+
 /** A payment method as it is kept: Stripe answers a token with a payment method of its own, `pm_1…`. */
 export interface StoredPaymentMethod {
   readonly id: string;
@@ -130,29 +148,33 @@ export function newPaymentMethod(token: string, created: number, livemode: boole
   return { id: stripeId("pm"), token, created, livemode };
 }
 
-export function renderPaymentMethod(stored: StoredPaymentMethod): Stripe.PaymentMethod {
+export function cardOf(stored: StoredPaymentMethod): Stripe.PaymentMethod.Card {
   const brand = /mastercard|amex|discover|diners|jcb|unionpay/.exec(stored.token)?.[0] ?? "visa";
+  return {
+    brand,
+    checks: { address_line1_check: null, address_postal_code_check: null, cvc_check: null },
+    country: "US",
+    display_brand: brand,
+    exp_month: 12,
+    exp_year: 2034,
+    fingerprint: "sandbox000000000",
+    funding: "credit",
+    generated_from: null,
+    last4: "4242",
+    networks: { available: [brand], preferred: null },
+    regulated_status: "unregulated",
+    three_d_secure_usage: { supported: true },
+    wallet: null,
+  };
+}
+
+export function renderPaymentMethod(stored: StoredPaymentMethod): Stripe.PaymentMethod {
   return {
     id: stored.id,
     object: "payment_method",
     allow_redisplay: "unspecified",
     billing_details: { address: null, email: null, name: null, phone: null, tax_id: null },
-    card: {
-      brand,
-      checks: { address_line1_check: null, address_postal_code_check: null, cvc_check: null },
-      country: "US",
-      display_brand: brand,
-      exp_month: 12,
-      exp_year: 2034,
-      fingerprint: "sandbox000000000",
-      funding: "credit",
-      generated_from: null,
-      last4: "4242",
-      networks: { available: [brand], preferred: null },
-      regulated_status: "unregulated",
-      three_d_secure_usage: { supported: true },
-      wallet: null,
-    },
+    card: cardOf(stored),
     created: stored.created,
     customer: null,
     customer_account: null,

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Accounts, Caller } from "./accounts.js";
-import type { Call } from "./call.js";
+import type { Call, CallEnvironment } from "./call.js";
 import type { SandboxClock } from "./clock.js";
 import {
   errorBody,
@@ -12,12 +12,13 @@ import {
   StripeFailure,
 } from "./errors.js";
 import type { Exchange } from "./exchange.js";
+import { presented } from "./expand.js";
 import { canonicalForm } from "./form.js";
 import type { KeyRecord } from "./key-record.js";
-import { type Operation, presented } from "./operations.js";
+import type { Operation } from "./operation.js";
 import { refuseUnknown, textOf } from "./parameters.js";
 import type { RequestLog } from "./request-log.js";
-import type { Realm, Store, StoredEvent } from "./store.js";
+import type { Realm, Store } from "./store.js";
 
 /** A key may be removed once it is this old (docs.stripe.com/api/idempotent_requests); the sandbox does so at once. */
 const KEY_LIFETIME_MS = 24 * 60 * 60 * 1000;
@@ -49,10 +50,9 @@ export interface PipelineParts {
   readonly accounts: Accounts;
   readonly clock: SandboxClock;
   readonly log: RequestLog;
-  readonly publicUrl: () => string;
-  readonly searchLagMs: () => number;
-  readonly pendingWebhooks: () => number;
-  readonly publish: (realm: Realm, event: StoredEvent) => void;
+  readonly environmentOf: (realm: Realm) => CallEnvironment;
+  /** Lets everything happen whose time has come. */
+  readonly catchUp: () => void;
 }
 
 /**
@@ -74,6 +74,7 @@ export class Pipeline {
 
   /** Authentication, the key layer and the object lock, in this order. */
   enter(exchange: Exchange): Entered {
+    this.#parts.catchUp();
     this.#parts.log.arrived(exchange.entry);
     try {
       const caller = this.#parts.accounts.authenticate(exchange.authorization);
@@ -88,10 +89,7 @@ export class Pipeline {
       if (replay !== null) return { result: replay };
       refuseUnknown(exchange.params, operation.known);
       if (caller.publishable) checkClientSecret(exchange, realm);
-      const lock =
-        operation.method === "POST" && exchange.objectId !== null
-          ? `${realm.name}/${exchange.objectId}`
-          : null;
+      const lock = lockOf(exchange, operation, realm);
       if (lock !== null && this.#locks.has(lock)) throw lockTimeout();
       return { ticket: this.#claim(exchange, operation, caller, realm, lock) };
     } catch (error) {
@@ -104,6 +102,7 @@ export class Pipeline {
     const { exchange, operation } = ticket;
     let result: Result;
     let saved = true;
+    this.#parts.catchUp();
     try {
       const call = this.callOf(ticket);
       result = { status: 200, body: presented(call, operation.run(call)), headers: {} };
@@ -130,6 +129,7 @@ export class Pipeline {
   applyEffect(ticket: Ticket): void {
     const { exchange } = ticket;
     let result: Result;
+    this.#parts.catchUp();
     try {
       result = { status: 200, body: ticket.operation.run(this.callOf(ticket)), headers: {} };
     } catch (error) {
@@ -147,22 +147,15 @@ export class Pipeline {
   }
 
   callOf(ticket: Ticket): Call {
-    const { store, clock, publicUrl, searchLagMs, pendingWebhooks, publish } = this.#parts;
     const { exchange } = ticket;
     return {
-      store,
-      realm: ticket.realm,
+      ...this.#parts.environmentOf(ticket.realm),
       caller: ticket.caller,
       params: exchange.params,
       objectId: exchange.objectId,
-      nowSeconds: clock.nowSeconds(),
       requestId: exchange.requestId,
       idempotencyKey: exchange.idempotencyKey,
       stripeVersion: exchange.stripeVersion,
-      publicUrl: publicUrl(),
-      searchLagSeconds: searchLagMs() / 1000,
-      pendingWebhooks: pendingWebhooks(),
-      publish,
     };
   }
 
@@ -280,6 +273,13 @@ function fingerprintOf(exchange: Exchange): string {
     .update(`${exchange.method} ${exchange.path}\n${canonicalForm(exchange.params)}`)
     .digest("base64");
   return exchange.fingerprint;
+}
+
+/** The object in the path, or the one that the operation itself names; null for a read, or a create on its own. */
+function lockOf(exchange: Exchange, operation: Operation, realm: Realm): string | null {
+  if (operation.method !== "POST") return null;
+  const id = exchange.objectId ?? operation.locks?.({ params: exchange.params, realm }) ?? null;
+  return id === null ? null : `${realm.name}/${id}`;
 }
 
 function noteObject(exchange: Exchange, body: object): void {

@@ -1,5 +1,5 @@
 import type { Params } from "./form.js";
-import type { CallName } from "./operations.js";
+import type { CallName } from "./operation.js";
 
 /** One request as the sandbox received it. */
 export interface LoggedRequest {

@@ -4,17 +4,13 @@ import type { SandboxClock } from "./clock.js";
 import type { Customer } from "./customer.js";
 import type { FaultRules } from "./fault-rules.js";
 import type { HeldRequests } from "./held-requests.js";
+import type { Lifecycle } from "./lifecycle.js";
 import type { Listener } from "./listener.js";
 import type { Pipeline } from "./pipeline.js";
 import type { RequestLog } from "./request-log.js";
+import type { LiveSettings } from "./settings.js";
 import type { Store } from "./store.js";
 import type { Webhooks } from "./webhooks.js";
-
-/** Settings that the control API changes while the sandbox runs. */
-export interface LiveSettings {
-  latency_ms: number;
-  search_lag_ms: number;
-}
 
 /** The parts of a sandbox, as the control API reaches them. */
 export interface SandboxParts {
@@ -27,6 +23,7 @@ export interface SandboxParts {
   readonly pipeline: Pipeline;
   readonly webhooks: Webhooks;
   readonly customer: Customer;
+  readonly lifecycle: Lifecycle;
   readonly settings: LiveSettings;
   readonly listener: Listener;
   readonly callFor: CallFor;

@@ -1,6 +1,6 @@
 import { Accounts } from "./accounts.js";
 import { apiHandler } from "./api-handler.js";
-import type { CallFor } from "./call.js";
+import type { CallEnvironment, CallFor } from "./call.js";
 import { SandboxClock } from "./clock.js";
 import { SandboxControl } from "./control-client.js";
 import { controlHandler } from "./control-server.js";
@@ -10,10 +10,12 @@ import { FaultRunner } from "./fault-runner.js";
 import { HeldRequests } from "./held-requests.js";
 import { HostedPages } from "./hosted-pages.js";
 import { Journal } from "./journal.js";
+import { Lifecycle } from "./lifecycle.js";
 import { Listener } from "./listener.js";
 import { Pipeline } from "./pipeline.js";
 import { RequestLog } from "./request-log.js";
 import type { SandboxParts } from "./sandbox-parts.js";
+import { DEFAULT_SETTINGS, type LiveSettings } from "./settings.js";
 import { type Realm, Store, type StoredEvent } from "./store.js";
 import { type WebhookEndpointInput, Webhooks } from "./webhooks.js";
 
@@ -29,6 +31,8 @@ export interface SandboxOptions {
   readonly latencyMs?: number;
   /** How long a new object stays out of search, on the sandbox's clock. Default 1000. */
   readonly searchLagMs?: number;
+  /** The other settings, as the control API has them: how long authorisations hold, when refunds settle, … */
+  readonly settings?: Partial<LiveSettings>;
   readonly webhookEndpoints?: readonly WebhookEndpointInput[];
   /** Real milliseconds before the second, third, … attempt of a failed delivery. */
   readonly webhookRetryDelaysMs?: readonly number[];
@@ -52,7 +56,6 @@ export interface Sandbox {
 
 // Stripe retries a test-mode delivery three times over a few hours (docs.stripe.com/webhooks); here they come soon.
 const RETRY_DELAYS_MS = [1_000, 10_000, 60_000];
-const SEARCH_LAG_MS = 1_000;
 const REQUESTS_LOGGED = 10_000;
 
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
@@ -63,6 +66,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     await control.open();
   } catch (error) {
     await parts.listener.close();
+    parts.lifecycle.stop();
     parts.store.close();
     throw error;
   }
@@ -75,6 +79,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     stop: async () => {
       await parts.listener.close();
       await control.close();
+      parts.lifecycle.stop();
       await parts.webhooks.stop();
       parts.held.release({}, "drop");
       parts.store.close();
@@ -92,34 +97,31 @@ function assemble(options: SandboxOptions): SandboxParts {
   const held = new HeldRequests(log);
   const webhooks = new Webhooks(options.webhookRetryDelaysMs ?? RETRY_DELAYS_MS);
   for (const endpoint of options.webhookEndpoints ?? []) webhooks.set(endpoint);
-  const settings = {
-    latency_ms: options.latencyMs ?? 0,
-    search_lag_ms: options.searchLagMs ?? SEARCH_LAG_MS,
-  };
+  const settings: LiveSettings = { ...DEFAULT_SETTINGS, ...options.settings };
+  if (options.latencyMs !== undefined) settings.latency_ms = options.latencyMs;
+  if (options.searchLagMs !== undefined) settings.search_lag_ms = options.searchLagMs;
   const publish = (realm: Realm, stored: StoredEvent): void => webhooks.publish(realm.account, stored);
-  const pipeline = new Pipeline({
-    store,
-    accounts,
-    clock,
-    log,
-    publicUrl: () => listener.url,
-    searchLagMs: () => settings.search_lag_ms,
-    pendingWebhooks: () => webhooks.count,
-    publish,
-  });
-  const callFor: CallFor = (realm, objectId, params, publishable) => ({
+  const environmentOf = (realm: Realm): CallEnvironment => ({
     store,
     realm,
+    nowSeconds: clock.nowSeconds(),
+    nowMs: clock.nowMs(),
+    settings,
+    publicUrl: listener.url,
+    pendingWebhooks: webhooks.count,
+    publish,
+    schedule: (kind, id, dueMs) => lifecycle.schedule({ kind, realm: realm.name, id }, dueMs),
+  });
+  const callFor: CallFor = (realm, objectId, params, publishable) => ({
+    ...environmentOf(realm),
     caller: { account: realm.account, livemode: realm.livemode, publishable, realm: realm.name },
     params,
     objectId,
-    nowSeconds: clock.nowSeconds(),
-    publicUrl: listener.url,
-    searchLagSeconds: 0,
-    pendingWebhooks: webhooks.count,
-    publish,
     ...browserRequest(),
   });
+  const lifecycle = new Lifecycle({ store, clock, settings, callFor });
+  const catchUp = (): void => lifecycle.catchUp();
+  const pipeline = new Pipeline({ store, accounts, clock, log, environmentOf, catchUp });
   const customer = new Customer(store, callFor);
   const handler = apiHandler({
     pipeline,
@@ -143,6 +145,7 @@ function assemble(options: SandboxOptions): SandboxParts {
     pipeline,
     webhooks,
     customer,
+    lifecycle,
     settings,
     listener,
     callFor,

@@ -1,7 +1,9 @@
 import type Stripe from "stripe";
 import type { Journal, JournalOperation } from "./journal.js";
 import type { KeyRecord } from "./key-record.js";
+import { ObjectTable } from "./object-table.js";
 import type { StoredPaymentMethod } from "./payment-methods.js";
+import { ROW_KINDS, type RowKind, type Rows } from "./rows.js";
 
 export interface StoredEvent {
   readonly event: Stripe.Event;
@@ -19,6 +21,13 @@ export class Realm {
   readonly paymentIntentOrder: string[] = [];
   readonly charges = new Map<string, Stripe.Charge>();
   readonly paymentMethods = new Map<string, StoredPaymentMethod>();
+  /** What follows a charge. */
+  readonly tables: { readonly [Kind in RowKind]: ObjectTable<Rows[Kind]> } = {
+    refund: new ObjectTable(),
+    dispute: new ObjectTable(),
+    payout: new ObjectTable(),
+    balance_transaction: new ObjectTable(),
+  };
   readonly events: StoredEvent[] = [];
   readonly keys = new Map<string, KeyRecord>();
   readonly name: string;
@@ -78,6 +87,11 @@ export class Store {
   saveCharge(realm: Realm, charge: Stripe.Charge): void {
     realm.charges.set(charge.id, charge);
     this.#record(["charge", realm.name, charge]);
+  }
+
+  saveRow<Kind extends RowKind>(realm: Realm, kind: Kind, row: Rows[Kind]): void {
+    realm.tables[kind].save(row);
+    this.#record(["row", realm.name, kind, row] as JournalOperation);
   }
 
   savePaymentMethod(realm: Realm, paymentMethod: StoredPaymentMethod): void {
@@ -144,6 +158,8 @@ export class Store {
         return this.dropPaymentIntent(this.realm(operation[1]), operation[2]);
       case "charge":
         return this.saveCharge(this.realm(operation[1]), operation[2]);
+      case "row":
+        return this.saveRow(this.realm(operation[1]), operation[2], operation[3]);
       case "payment_method":
         return this.savePaymentMethod(this.realm(operation[1]), operation[2]);
       case "event":
@@ -170,6 +186,11 @@ export class Store {
         if (paymentIntent !== undefined) operations.push(["payment_intent", realm.name, paymentIntent]);
       }
       for (const charge of realm.charges.values()) operations.push(["charge", realm.name, charge]);
+      for (const kind of ROW_KINDS) {
+        for (const row of realm.tables[kind].oldestFirst()) {
+          operations.push(["row", realm.name, kind, row] as JournalOperation);
+        }
+      }
       for (const method of realm.paymentMethods.values())
         operations.push(["payment_method", realm.name, method]);
       for (const [key, record] of realm.keys) operations.push(["key", realm.name, key, record]);

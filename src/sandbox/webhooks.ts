@@ -2,6 +2,9 @@ import { createHmac } from "node:crypto";
 import { randomText } from "./ids.js";
 import type { StoredEvent } from "./store.js";
 
+export const WEBHOOK_MODES = ["immediate", "held", "lost"] as const;
+export type WebhookMode = (typeof WEBHOOK_MODES)[number];
+
 /** Where events go. One signature goes out per secret, as while a secret is rolled. */
 export interface WebhookEndpointInput {
   readonly url: string;
@@ -10,8 +13,8 @@ export interface WebhookEndpointInput {
   readonly account?: string;
   /** Event types, `*` and `payment_intent.*` included. Absent: all. */
   readonly enabled_events?: readonly string[];
-  /** `held`: nothing is sent until released. Default `immediate`. */
-  readonly mode?: "immediate" | "held";
+  /** `held`: nothing is sent until released. `lost`: never. Default `immediate`. */
+  readonly mode?: WebhookMode;
   /** How many times each event is sent. Default 1. */
   readonly copies?: number;
   /** Real milliseconds before the first attempt. Default 0. */
@@ -111,7 +114,7 @@ export class Webhooks {
   publish(account: string, stored: StoredEvent): void {
     for (const endpoint of this.#endpoints.values()) {
       if (endpoint.account !== null && endpoint.account !== account) continue;
-      if (!wants(endpoint, stored.event.type)) continue;
+      if (endpoint.mode === "lost" || !wants(endpoint, stored.event.type)) continue;
       if (endpoint.mode === "held") {
         const waiting = this.#held.get(endpoint.id) ?? [];
         waiting.push(stored);

@@ -123,8 +123,8 @@ function insertPayment(db: Queryable) {
       insert into timeline (tenant_id, payment_id, id, kind, to_status, reason, attempt_id)
       select tenant_id, payment_id, timeline_id, 'transition', 'processing', 'accepted', attempt_id from fresh
     ), announced as (
-      insert into outbox (tenant_id, id, type, payment_id, data)
-      select tenant_id, event_id, 'payment.created', payment_id,
+      insert into outbox (tenant_id, id, type, payment_id, sequence, data)
+      select tenant_id, event_id, 'payment.created', payment_id, 1,
              (left(document, -1) || stamp.members)::json
         from fresh, stamp
     )`;

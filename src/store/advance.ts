@@ -1,4 +1,6 @@
+import type { ProviderCall } from "../domain/provider.js";
 import type { Queryable } from "./db.js";
+import { postEntries } from "./ledger.js";
 import { type Row, requiredDate } from "./rows.js";
 
 /** One commit of an attempt's progress. Names are those of the columns; `from_*` are what the writer read. */
@@ -9,7 +11,8 @@ export interface AdvanceRow {
   readonly fence: number;
   readonly from_state: string;
   readonly to_state: string;
-  readonly from_version: number;
+  /** Null: whatever the payment is by now, as when only the lease is renewed. */
+  readonly from_version: number | null;
   readonly provider_payment_id: string | null;
   readonly unresolved: boolean;
   readonly key_spent: boolean;
@@ -18,19 +21,21 @@ export interface AdvanceRow {
   readonly wait_reason: string | null;
   readonly unknown_since: string | null;
   /** Which call is about to be sent, whose first time is then kept. */
-  readonly sending: "create" | "confirm" | "fence" | null;
+  readonly sending: ProviderCall | null;
   /** Renews the lease (the work goes on), or null: the lease is given back. */
   readonly lease_ms: number | null;
   /** With no lease: due again in so long, or null: nothing is left to do. */
   readonly due_in_ms: number | null;
   readonly payment: PaymentWrite | null;
+  readonly refund: RefundWrite | null;
+  readonly ledger: readonly LedgerRow[];
   readonly merchant_order_id: string | null;
   readonly operation: string;
   readonly idempotency_key: string;
   readonly run: number;
   readonly key: KeyWrite | null;
   readonly timeline: readonly TimelineRow[];
-  readonly event: { readonly id: string; readonly type: string; readonly data: string } | null;
+  readonly event: EventRow | null;
   readonly review: { readonly id: string; readonly reason: string } | null;
   /** A fact ends any open review. */
   readonly close_review: boolean;
@@ -43,8 +48,39 @@ export interface PaymentWrite {
   readonly failure: object | null;
   readonly amount_capturable: number;
   readonly amount_captured: number;
+  readonly amount_refunded: number;
+  readonly refund_reserved: number;
+  readonly open_effect: string | null;
+  readonly authorized_until: string | null;
+  readonly cancellation_reason: string | null;
   readonly holds_order_id: boolean;
   readonly updated_at: string;
+}
+
+export interface RefundWrite {
+  readonly id: string;
+  readonly from_version: number;
+  readonly to_status: string;
+  readonly provider_refund_id: string | null;
+  readonly failure: object | null;
+  readonly updated_at: string;
+}
+
+export interface EventRow {
+  readonly id: string;
+  readonly type: string;
+  /** The payment's version that the fact made: what orders the payment's events. */
+  readonly sequence: number;
+  readonly data: string;
+}
+
+export interface LedgerRow {
+  readonly fact: string;
+  readonly leg: number;
+  readonly currency: string;
+  readonly debit_account: string;
+  readonly credit_account: string;
+  readonly amount: number;
 }
 
 /** How the key of the attempt's run ends. */
@@ -58,6 +94,7 @@ export interface KeyWrite {
 
 export interface TimelineRow {
   readonly id: string;
+  readonly refund_id: string | null;
   readonly kind: string;
   readonly from_status: string | null;
   readonly to_status: string | null;
@@ -91,14 +128,17 @@ export async function advanceAttempts(
         tenant_id text, attempt_id text, payment_id text, fence bigint, from_state attempt_state,
         to_state attempt_state, from_version int, provider_payment_id text, unresolved boolean, key_spent boolean,
         fence_round int, waits int, wait_reason text, unknown_since timestamptz, sending text, lease_ms float8,
-        due_in_ms float8, payment json, merchant_order_id text, operation text, idempotency_key text,
+        due_in_ms float8, payment json, refund json, ledger json, merchant_order_id text, operation text, idempotency_key text,
         run int, key json, timeline json, event json, review json, close_review boolean)
     ), owned as materialized (
       select i.* from (select * from input order by tenant_id, attempt_id) i
         cross join lateral (select from attempts a where a.tenant_id = i.tenant_id and a.id = i.attempt_id
                                and a.fence = i.fence and a.state = i.from_state for update) a
         cross join lateral (select from payments p where p.tenant_id = i.tenant_id and p.id = i.payment_id
-                               and p.version = i.from_version for update) p
+                               and (i.from_version is null or p.version = i.from_version) for update) p
+       where i.refund is null or exists (
+         select from refunds r where r.tenant_id = i.tenant_id and r.id = i.refund ->> 'id'
+            and r.version = (i.refund ->> 'from_version')::int)
     ), moved as (
       update attempts a
          set state = i.to_state,
@@ -108,9 +148,12 @@ export async function advanceAttempts(
              create_first_sent_at = coalesce(a.create_first_sent_at, case when i.sending = 'create' then now() end),
              confirm_first_sent_at = coalesce(a.confirm_first_sent_at, case when i.sending = 'confirm' then now() end),
              fence_first_sent_at = coalesce(a.fence_first_sent_at, case when i.sending = 'fence' then now() end),
+             effect_first_sent_at = coalesce(a.effect_first_sent_at,
+               case when i.sending in ('capture', 'cancel', 'refund') then now() end),
              lease_owner = case when i.lease_ms is null then null else a.lease_owner end,
              lease_expires_at = now() + i.lease_ms * interval '1 millisecond',
-             due_at = now() + coalesce(i.lease_ms, i.due_in_ms) * interval '1 millisecond'
+             due_at = case when i.lease_ms is null and a.nudged then now()
+                           else now() + coalesce(i.lease_ms, i.due_in_ms) * interval '1 millisecond' end
         from owned i
        where a.tenant_id = i.tenant_id and a.id = i.attempt_id and a.fence = i.fence
       returning a.tenant_id, a.id, a.due_at
@@ -118,16 +161,31 @@ export async function advanceAttempts(
       update payments p
          set status = w.to_status, version = p.version + 1, next_action = w.next_action,
              failure = w.failure, amount_capturable = w.amount_capturable,
-             amount_captured = w.amount_captured, holds_order_id = w.holds_order_id, updated_at = w.updated_at
+             amount_captured = w.amount_captured, amount_refunded = w.amount_refunded,
+             refund_reserved = w.refund_reserved, open_effect = w.open_effect,
+             authorized_until = w.authorized_until, cancellation_reason = w.cancellation_reason,
+             holds_order_id = w.holds_order_id, updated_at = w.updated_at
         from owned i, json_to_record(i.payment) as w(from_status payment_status, to_status payment_status,
              next_action json, failure json, amount_capturable bigint, amount_captured bigint,
-             holds_order_id boolean, updated_at timestamptz)
+             amount_refunded bigint, refund_reserved bigint, open_effect text, authorized_until timestamptz,
+             cancellation_reason text, holds_order_id boolean, updated_at timestamptz)
        where p.tenant_id = i.tenant_id and p.id = i.payment_id and p.version = i.from_version
          and p.status = w.from_status
-    ), ${consequences(db)}
+    ), refunded as (
+      update refunds r
+         set status = w.to_status, version = r.version + 1, provider_refund_id = w.provider_refund_id,
+             failure = w.failure, updated_at = w.updated_at
+        from owned i, json_to_record(i.refund) as w(id text, from_version int, to_status refund_status,
+             provider_refund_id text, failure json, updated_at timestamptz)
+       where r.tenant_id = i.tenant_id and r.id = w.id and r.version = w.from_version
+    ), posted_input as (
+      select i.tenant_id, i.payment_id, l.*
+        from owned i, json_to_recordset(i.ledger) as l(fact text, leg int, currency text, debit_account text,
+             credit_account text, amount bigint)
+    ), ${postEntries(db)}, ${consequences(db)}
     select m.id, m.due_at, f.expires_at
       from moved m join owned i on i.tenant_id = m.tenant_id and i.attempt_id = m.id
-      left join finished f on f.tenant_id = i.tenant_id and f.resource_id = i.payment_id`;
+      left join finished f on f.tenant_id = i.tenant_id and f.operation = i.operation and f.key = i.idempotency_key`;
   const byId = new Map(advanced.map((row) => [row["id"], row]));
   return rows.map((row) => {
     const written = byId.get(row.attempt_id);
@@ -154,23 +212,24 @@ function consequences(db: Queryable) {
              retention_ms float8)
        where k.tenant_id = i.tenant_id and k.operation = i.operation and k.key = i.idempotency_key
          and k.run = i.run and k.state = 'in_progress' and w.state is not null
-      returning k.tenant_id, k.resource_id, k.expires_at
+      returning k.tenant_id, k.operation, k.key, k.expires_at
     ), told as (
-      insert into timeline (tenant_id, payment_id, id, kind, from_status, to_status, reason, attempt_id, call,
+      insert into timeline (tenant_id, payment_id, id, refund_id, kind, from_status, to_status, reason, attempt_id, call,
         provider_key, fence, outcome, provider_request_id, sent_at)
-      select i.tenant_id, i.payment_id, t.id, t.kind, t.from_status, t.to_status, t.reason, i.attempt_id, t.call,
+      select i.tenant_id, i.payment_id, t.id, t.refund_id, t.kind, t.from_status, t.to_status, t.reason, i.attempt_id, t.call,
         t.provider_key, i.fence, t.outcome, t.provider_request_id, t.sent_at
-        from owned i, json_to_recordset(i.timeline) as t(id text, kind text, from_status text, to_status text,
+        from owned i, json_to_recordset(i.timeline) as t(id text, refund_id text, kind text, from_status text, to_status text,
              reason text, call text, provider_key text, outcome text, provider_request_id text, sent_at timestamptz)
     ), announced as (
-      insert into outbox (tenant_id, id, type, payment_id, data)
-      select i.tenant_id, e.id, e.type, i.payment_id, e.data::json
-        from owned i, json_to_record(i.event) as e(id text, type text, data text)
+      insert into outbox (tenant_id, id, type, payment_id, sequence, data)
+      select i.tenant_id, e.id, e.type, i.payment_id, e.sequence, e.data::json
+        from owned i, json_to_record(i.event) as e(id text, type text, sequence int, data text)
        where e.id is not null
     ), closed as (
       update reviews r set closed_at = now(), closed_by = 'fact'
         from owned i
-       where i.close_review and r.tenant_id = i.tenant_id and r.payment_id = i.payment_id and r.closed_at is null
+       where i.close_review and r.tenant_id = i.tenant_id and r.payment_id = i.payment_id
+         and r.attempt_id = i.attempt_id and r.closed_at is null
     ), opened as (
       insert into reviews (tenant_id, id, payment_id, attempt_id, reason)
       select i.tenant_id, r.id, i.payment_id, i.attempt_id, r.reason

@@ -1,7 +1,19 @@
 import type { Attempt } from "../domain/attempt.js";
 import type { Payment } from "../domain/payment.js";
+import type { Refund } from "../domain/refund.js";
 import type { Queryable } from "./db.js";
-import { attemptOf, PAYMENT_COLUMNS, paymentOf, type Row, requiredDate } from "./rows.js";
+import {
+  attemptOf,
+  PAYMENT_COLUMNS,
+  paymentOf,
+  REFUND_COLUMNS,
+  type Row,
+  refundOf,
+  requiredDate,
+} from "./rows.js";
+
+const OF_PAYMENT = PAYMENT_COLUMNS.map((column) => `p.${column} as p_${column}`).join(", ");
+const OF_REFUND = REFUND_COLUMNS.map((column) => `r.${column} as r_${column}`).join(", ");
 
 export interface ClaimRequest {
   readonly owner: string;
@@ -18,7 +30,9 @@ export interface ClaimRequest {
 export interface ClaimedAttempt {
   readonly attempt: Attempt;
   readonly payment: Payment;
-  /** The claim has recorded that the create is about to be sent. */
+  /** Of a refund's attempt. */
+  readonly refund: Refund | null;
+  /** The claim has recorded that the attempt's first call is about to be sent. */
   readonly markedNow: boolean;
   /** The database's time of the claim. */
   readonly claimedAt: Date;
@@ -26,15 +40,14 @@ export interface ClaimedAttempt {
 
 /**
  * Claims due attempts: raises their fence and leases them, so that the writes of any earlier owner are refused from
- * here on. For a fresh attempt the claim is also the record that its create is about to be sent. An attempt under a
+ * here on. For a fresh attempt the claim is also the record that its first call is about to be sent. An attempt under a
  * live lease is never taken, however due it is. The form for a database that cannot lock across tenants would first
  * select and then update with the same conditions; it belongs here, behind this one function.
  */
 export async function claimAttempts(db: Queryable, request: ClaimRequest): Promise<ClaimedAttempt[]> {
-  const payment = PAYMENT_COLUMNS.map((column) => `p.${column} as p_${column}`).join(", ");
   const rows = await db<Row[]>`
     with due as (
-      select a.tenant_id, a.id,
+      select a.tenant_id, a.id, a.payment_id, a.refund_id,
              a.state = 'started' and a.livemode = ${request.livemode}
                and a.created_at > now() - ${request.retryBudgetMs}::float8 * interval '1 millisecond'
                and ${request.account}::text is not null
@@ -55,18 +68,52 @@ export async function claimAttempts(db: Queryable, request: ClaimRequest): Promi
            lease_owner = ${request.owner},
            lease_expires_at = now() + ${request.leaseMs}::float8 * interval '1 millisecond',
            due_at = now() + ${request.leaseMs}::float8 * interval '1 millisecond',
+           nudged = false,
            provider_account = coalesce(a.provider_account, ${request.account}::text),
-           state = case when due.fresh then 'creating' else a.state end,
-           create_first_sent_at = case when due.fresh then coalesce(a.create_first_sent_at, now())
-                                       else a.create_first_sent_at end
-      from due, payments p
+           state = case when not due.fresh then a.state
+                        when a.kind = 'charge' then 'creating' else 'sending' end,
+           create_first_sent_at = case when due.fresh and a.kind = 'charge'
+                                       then coalesce(a.create_first_sent_at, now())
+                                       else a.create_first_sent_at end,
+           effect_first_sent_at = case when due.fresh and a.kind <> 'charge'
+                                       then coalesce(a.effect_first_sent_at, now())
+                                       else a.effect_first_sent_at end
+      from due
+      join payments p on p.tenant_id = due.tenant_id and p.id = due.payment_id
+      left join refunds r on r.tenant_id = due.tenant_id and r.id = due.refund_id
      where a.tenant_id = due.tenant_id and a.id = due.id
-       and p.tenant_id = a.tenant_id and p.id = a.payment_id
-    returning a.*, due.fresh, now() as claimed_at, ${db.unsafe(payment)}`;
+    returning a.*, due.fresh, now() as claimed_at, ${db.unsafe(OF_PAYMENT)}, ${db.unsafe(OF_REFUND)}`;
   return rows.map((row) => ({
     attempt: attemptOf(row),
     payment: paymentOf(row),
+    refund: refundOf(row),
     markedNow: row["fresh"] as boolean,
     claimedAt: requiredDate(row["claimed_at"]),
   }));
+}
+
+/** Payment and refund as they are now, for a worker that still holds the attempt in this state. */
+export interface Held {
+  readonly payment: Payment;
+  readonly refund: Refund | null;
+}
+
+/** Null: the attempt is no longer held under this fence, or has moved on. */
+export async function readHeld(
+  db: Queryable,
+  held: {
+    readonly tenantId: string;
+    readonly attemptId: string;
+    readonly fence: number;
+    readonly state: string;
+  },
+): Promise<Held | null> {
+  const [row] = await db<Row[]>`
+    select a.provider_payment_id, ${db.unsafe(OF_PAYMENT)}, ${db.unsafe(OF_REFUND)}
+      from attempts a
+      join payments p on p.tenant_id = a.tenant_id and p.id = a.payment_id
+      left join refunds r on r.tenant_id = a.tenant_id and r.id = a.refund_id
+     where a.tenant_id = ${held.tenantId} and a.id = ${held.attemptId} and a.fence = ${held.fence}
+       and a.state = ${held.state}::attempt_state`;
+  return row === undefined ? null : { payment: paymentOf(row), refund: refundOf(row) };
 }

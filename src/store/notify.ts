@@ -1,7 +1,7 @@
 import type { Database } from "./db.js";
 
 /** Hints between processes, each in a transaction of its own: NOTIFY inside the hot ones would serialise their commits. */
-export type Channel = "pawl_attempts" | "pawl_outcomes";
+export type Channel = "pawl_attempts" | "pawl_outcomes" | "pawl_provider_events";
 
 /** A payload is at most 8,000 bytes; an id is 36 characters. */
 const IDS_PER_NOTICE = 200;

@@ -12,12 +12,14 @@ export interface PaymentFilter {
 /** The charge attempt of a payment tells its provider object and, while it is open, its resolution. */
 function selectPayment(db: Queryable) {
   return db`${selectColumns(db)}
-    from payments p left join attempts a on a.tenant_id = p.tenant_id and a.id = p.attempt_id`;
+    from payments p left join attempts a on a.tenant_id = p.tenant_id and a.id = p.attempt_id
+    left join attempts e on e.tenant_id = p.tenant_id and e.id = p.open_effect`;
 }
 
 function selectColumns(db: Queryable) {
   return db`select ${db.unsafe(PAYMENT_COLUMNS.map((column) => `p.${column} as p_${column}`).join(", "))},
-      a.provider_payment_id, a.wait_reason, a.unknown_since, a.due_at`;
+      a.provider_payment_id, a.wait_reason, a.unknown_since, a.due_at, e.wait_reason as e_wait_reason,
+      e.unknown_since as e_unknown_since, e.due_at as e_due_at`;
 }
 
 export async function readPayment(
@@ -49,6 +51,7 @@ export async function readPaymentOfAttempts(
   // From the attempts: a payment is found by its key, never by its attempt.
   const [row] = await db<Row[]>`${selectColumns(db)}
     from attempts a join payments p on p.tenant_id = a.tenant_id and p.id = a.payment_id
+    left join attempts e on e.tenant_id = p.tenant_id and e.id = p.open_effect
     where a.tenant_id = ${tenantId} and a.id = any(string_to_array(${attemptIds.join(",")}, ',')) order by a.run desc limit 1`;
   return row === undefined ? null : paymentOf(row);
 }
@@ -71,23 +74,32 @@ export async function listPayments(
   return rows.map(paymentOf);
 }
 
-/** Which of these payments are no longer being worked on: for callers that wait in another process than the worker. */
+/**
+ * Which of these attempts need not be waited for any more: they have ended, or a person must decide. For callers that
+ * wait in another process than the worker.
+ */
 export async function readSettled(
   db: Queryable,
-  payments: readonly { readonly tenantId: string; readonly paymentId: string }[],
+  attempts: readonly { readonly tenantId: string; readonly attemptId: string }[],
 ): Promise<string[]> {
   const rows = await db<Row[]>`
-    select p.id from payments p
-      join (select unnest(string_to_array(${payments.map((p) => p.tenantId).join(",")}, ',')) as tenant_id,
-                   unnest(string_to_array(${payments.map((p) => p.paymentId).join(",")}, ',')) as id) w using (tenant_id, id)
-     where p.status <> 'processing'`;
+    select a.id from attempts a
+      join (select unnest(string_to_array(${attempts.map((a) => a.tenantId).join(",")}, ',')) as tenant_id,
+                   unnest(string_to_array(${attempts.map((a) => a.attemptId).join(",")}, ',')) as id) w using (tenant_id, id)
+      join payments p on p.tenant_id = a.tenant_id and p.id = a.payment_id
+      left join refunds r on r.tenant_id = a.tenant_id and r.id = a.refund_id
+     where case a.kind when 'charge' then p.status <> 'processing'
+                       when 'refund' then r.status <> 'processing'
+                       else a.state = 'completed' end`;
   return rows.map((row) => row["id"] as string);
 }
 
 export interface TimelineEntry {
   readonly id: string;
+  /** Set where the statuses are those of a refund. */
+  readonly refundId: string | null;
   readonly at: Date;
-  readonly kind: "transition" | "send" | "question";
+  readonly kind: "transition" | "send" | "question" | "request";
   readonly from: string | null;
   readonly to: string | null;
   readonly reason: string;
@@ -119,6 +131,7 @@ export async function readTimeline(
      order by at, id limit ${page.limit}`;
   return rows.map((row) => ({
     id: row["id"] as string,
+    refundId: textOrNull(row["refund_id"]),
     at: requiredDate(row["at"]),
     kind: row["kind"] as TimelineEntry["kind"],
     from: textOrNull(row["from_status"]),

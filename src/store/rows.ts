@@ -1,12 +1,15 @@
-import type { Attempt, AttemptState } from "../domain/attempt.js";
+import type { Attempt, AttemptKind, AttemptState } from "../domain/attempt.js";
 import type {
+  CancellationReason,
   CaptureMethod,
+  Dispute,
   Failure,
   NextAction,
   Payment,
   PaymentStatus,
   Resolution,
 } from "../domain/payment.js";
+import type { Refund, RefundStatus } from "../domain/refund.js";
 
 /** A row as the raw client gives it: times and bigints as text, JSON as text. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -53,6 +56,11 @@ export const PAYMENT_COLUMNS = [
   "amount_capturable",
   "amount_captured",
   "amount_refunded",
+  "refund_reserved",
+  "open_effect",
+  "authorized_until",
+  "cancellation_reason",
+  "disputes",
   "livemode",
   "created_at",
   "updated_at",
@@ -84,20 +92,77 @@ export function paymentOf(row: Row): Payment {
     amountCapturable: Number(row["p_amount_capturable"]),
     amountCaptured: Number(row["p_amount_captured"]),
     amountRefunded: Number(row["p_amount_refunded"]),
+    refundReserved: Number(row["p_refund_reserved"]),
+    openEffect: textOrNull(row["p_open_effect"]),
+    authorizedUntil: dateOrNull(row["p_authorized_until"]),
+    cancellationReason: textOrNull(row["p_cancellation_reason"]) as CancellationReason | null,
+    disputes: jsonOrNull<Dispute[]>(row["p_disputes"]) ?? [],
     livemode: row["p_livemode"] as boolean,
     createdAt: requiredDate(row["p_created_at"]),
     updatedAt: requiredDate(row["p_updated_at"]),
   };
 }
 
-/** Shown only while something is not known or a person must decide; read off the attempt, stored nowhere. */
+/**
+ * Shown only while something is not known or a person must decide; read off the attempt that is waited for, the charge
+ * or the capture or cancel in flight (columns `e_…`), and stored nowhere.
+ */
 function resolutionOf(row: Row): Resolution | null {
   const status = row["p_status"] as PaymentStatus;
-  const reason = textOrNull(row["wait_reason"]);
-  if (reason === null || (status !== "processing" && status !== "needs_review")) return null;
-  const unknown = row["unknown_since"] !== null && row["unknown_since"] !== undefined;
-  const state = status === "needs_review" ? "review" : unknown ? "unknown" : "held";
-  return { state, reason, next_check_at: dateOrNull(row["due_at"])?.toISOString() ?? null };
+  const open = status === "processing" || status === "needs_review";
+  return open ? resolutionFrom(row, "", status === "needs_review") : resolutionFrom(row, "e_", false);
+}
+
+/** From the columns wait_reason, unknown_since and due_at of an attempt, under a prefix. */
+export function resolutionFrom(row: Row, prefix: string, inReview: boolean): Resolution | null {
+  const reason = textOrNull(row[`${prefix}wait_reason`]);
+  if (reason === null) return null;
+  const unknown = textOrNull(row[`${prefix}unknown_since`]) !== null;
+  const state = inReview ? "review" : unknown ? "unknown" : "held";
+  return { state, reason, next_check_at: dateOrNull(row[`${prefix}due_at`])?.toISOString() ?? null };
+}
+
+/** Columns of a refund, under the prefix `r_` where they stand beside others. */
+export const REFUND_COLUMNS = [
+  "tenant_id",
+  "id",
+  "payment_id",
+  "attempt_id",
+  "status",
+  "version",
+  "amount",
+  "currency",
+  "reason",
+  "metadata",
+  "provider",
+  "provider_refund_id",
+  "failure",
+  "external",
+  "created_at",
+  "updated_at",
+] as const;
+
+/** The refund of a row whose refund columns are named `r_…`; null where it has none. */
+export function refundOf(row: Row): Refund | null {
+  if (textOrNull(row["r_id"]) === null) return null;
+  return {
+    tenantId: row["r_tenant_id"] as string,
+    id: row["r_id"] as string,
+    paymentId: row["r_payment_id"] as string,
+    attemptId: row["r_attempt_id"] as string,
+    status: row["r_status"] as RefundStatus,
+    version: Number(row["r_version"]),
+    amount: Number(row["r_amount"]),
+    currency: row["r_currency"] as string,
+    reason: textOrNull(row["r_reason"]),
+    metadata: jsonOrNull<Record<string, string>>(row["r_metadata"]) ?? {},
+    provider: row["r_provider"] as string,
+    providerRefundId: textOrNull(row["r_provider_refund_id"]),
+    failure: jsonOrNull<Failure>(row["r_failure"]),
+    external: row["r_external"] as boolean,
+    createdAt: requiredDate(row["r_created_at"]),
+    updatedAt: requiredDate(row["r_updated_at"]),
+  };
 }
 
 export function attemptOf(row: Row): Attempt {
@@ -105,10 +170,13 @@ export function attemptOf(row: Row): Attempt {
     tenantId: row["tenant_id"] as string,
     id: row["id"] as string,
     paymentId: row["payment_id"] as string,
+    kind: row["kind"] as AttemptKind,
     operation: row["operation"] as string,
     idempotencyKey: row["idempotency_key"] as string,
     run: Number(row["run"]),
     requestId: row["request_id"] as string,
+    amount: row["amount"] === null ? null : Number(row["amount"]),
+    refundId: textOrNull(row["refund_id"]),
     state: row["state"] as AttemptState,
     fence: Number(row["fence"]),
     provider: row["provider"] as string,
@@ -121,6 +189,7 @@ export function attemptOf(row: Row): Attempt {
     createFirstSentAt: dateOrNull(row["create_first_sent_at"]),
     confirmFirstSentAt: dateOrNull(row["confirm_first_sent_at"]),
     fenceFirstSentAt: dateOrNull(row["fence_first_sent_at"]),
+    effectFirstSentAt: dateOrNull(row["effect_first_sent_at"]),
     fenceRound: Number(row["fence_round"]),
     waits: Number(row["waits"]),
     waitReason: textOrNull(row["wait_reason"]),

@@ -1,9 +1,13 @@
 import type { PaymentInput } from "../../src/domain/payment.js";
 import type {
+  EffectInput,
   LookupOutcome,
   PaymentProvider,
   ProviderCall,
   ProviderCharge,
+  ProviderRefund,
+  RefundLookupOutcome,
+  RefundSendOutcome,
   SendContext,
   SendOutcome,
 } from "../../src/domain/provider.js";
@@ -20,7 +24,12 @@ export interface ProviderHarness {
   /** An adapter for another account: its objects are not ours. */
   readonly stranger: PaymentProvider;
   /** Payment method tokens by what becomes of them. */
-  readonly tokens: { readonly succeeds: string; readonly declines: string; readonly authenticates: string };
+  readonly tokens: {
+    readonly succeeds: string;
+    readonly declines: string;
+    readonly authenticates: string;
+    readonly refundsLater: string;
+  };
   /** The next such call has its effect, and its answer is lost. */
   loseAnswer(call: ProviderCall): Promise<void>;
   /** The next such call has no effect, and its answer is lost. */
@@ -31,6 +40,25 @@ export interface ProviderHarness {
   failForEver(call: ProviderCall): Promise<void>;
   /** How often money moved for an attempt, by the server's own books. */
   successfulCharges(attemptId: string): Promise<number>;
+  /** How much of a charge object was given back and by how many refunds, by the server's own books. */
+  givenBack(chargeId: string): Promise<{ readonly refunds: number; readonly amount: number }>;
+  /** The ids of everything that the server shows as a refund of the charge object, releases included. */
+  refundIds(chargeId: string): Promise<string[]>;
+  /** What happens without a call of ours: by the merchant's people, a bank, or the provider itself. */
+  readonly outside: {
+    capture(chargeId: string, amount: number): Promise<unknown>;
+    cancel(chargeId: string): Promise<unknown>;
+    lapse(chargeId: string): Promise<unknown>;
+    /** Resolves to the refund's id. */
+    refund(chargeId: string, amount: number): Promise<string>;
+    settleRefund(refundId: string, outcome: "succeed" | "fail"): Promise<unknown>;
+    failRefund(refundId: string): Promise<unknown>;
+    /** Resolves to the dispute's id; its funds are withdrawn at once. */
+    dispute(chargeId: string): Promise<string>;
+    closeDispute(disputeId: string, outcome: "won" | "lost"): Promise<unknown>;
+    /** Pays out all that the account has. Resolves to the payout's id. */
+    payOut(): Promise<string>;
+  };
   close(): Promise<void>;
 }
 
@@ -106,6 +134,56 @@ export class ChargeAttempt {
   successfulCharges(): Promise<number> {
     return this.#harness.successfulCharges(this.attemptId);
   }
+}
+
+/** One effect after a charge, with the key that the core derives for its attempt. */
+export class EffectAttempt {
+  readonly attemptId: string;
+  readonly #harness: ProviderHarness;
+
+  constructor(harness: ProviderHarness, attemptId: string) {
+    this.#harness = harness;
+    this.attemptId = attemptId;
+  }
+
+  contextOf(resend = false): SendContext {
+    return { idempotencyKey: `payment-attempt:${this.attemptId}`, resend };
+  }
+
+  prepare(input: EffectInput): string {
+    const reference = { attemptId: this.attemptId, tenantId: TENANT_ID };
+    const prepared = this.#harness.provider.prepareEffect(input, reference);
+    if (!prepared.ok) throw new Error(prepared.detail);
+    return prepared.parameters;
+  }
+
+  capture(chargeId: string, amount: number, resend = false): Promise<SendOutcome> {
+    const parameters = this.prepare({ call: "capture", amount, currency: "usd" });
+    return this.#harness.provider.captureCharge(chargeId, parameters, this.contextOf(resend));
+  }
+
+  cancel(chargeId: string, resend = false): Promise<SendOutcome> {
+    const parameters = this.prepare({ call: "cancel", reason: "requested_by_customer" });
+    return this.#harness.provider.voidCharge(chargeId, parameters, this.contextOf(resend));
+  }
+
+  refund(
+    chargeId: string,
+    amount: number,
+    { resend = false, by = this.#harness.provider } = {},
+  ): Promise<RefundSendOutcome> {
+    const parameters = this.prepare({ call: "refund", chargeId, amount, currency: "usd", reason: null });
+    return by.createRefund(parameters, this.contextOf(resend));
+  }
+
+  find(chargeId: string, by: PaymentProvider = this.#harness.provider): Promise<RefundLookupOutcome> {
+    return by.findRefund({ attemptId: this.attemptId, chargeId });
+  }
+}
+
+export function refundOf(outcome: RefundSendOutcome | RefundLookupOutcome): ProviderRefund {
+  if (outcome.type === "refund" || outcome.type === "found") return outcome.refund;
+  throw new Error(`no refund: ${JSON.stringify(outcome)}`);
 }
 
 export function chargeOf(outcome: SendOutcome | LookupOutcome): ProviderCharge {

@@ -1,16 +1,22 @@
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
+import type Stripe from "stripe";
 import type { ProviderCall } from "../../src/domain/provider.js";
 import { createLogger } from "../../src/lib/log.js";
 import { createStripeProvider, type StripeProvider } from "../../src/providers/stripe/stripe-provider.js";
-import { startSandbox } from "../../src/sandbox/index.js";
+import { type Sandbox, startSandbox } from "../../src/sandbox/index.js";
+import { describeEffects } from "./effects-conformance.js";
 import { describePaymentProvider } from "./payment-provider-conformance.js";
 import type { ProviderHarness } from "./provider-harness.js";
+import { describeMoneyBack } from "./refunds-conformance.js";
 
 const WIRE_CALLS: Record<ProviderCall, string> = {
   create: "payment_intents.create",
   confirm: "payment_intents.confirm",
   fence: "payment_intents.cancel",
+  capture: "payment_intents.capture",
+  cancel: "payment_intents.cancel",
+  refund: "refunds.create",
 };
 
 function providerFor(secretKey: string, apiBase: string): StripeProvider {
@@ -31,7 +37,9 @@ async function closedPort(): Promise<number> {
 }
 
 async function startHarness(): Promise<ProviderHarness> {
-  const sandbox = await startSandbox();
+  const sandbox = await startSandbox({
+    settings: { refund_settles_after_ms: null, funds_available_after_ms: 0 },
+  });
   const { control, url } = sandbox;
   const provider = providerFor("sk_test_conformance", url);
   const sibling = providerFor("sk_test_conformance", url);
@@ -54,6 +62,7 @@ async function startHarness(): Promise<ProviderHarness> {
       succeeds: "pm_card_visa",
       declines: "pm_card_visa_chargeDeclined",
       authenticates: "pm_card_authenticationRequired",
+      refundsLater: "pm_card_pendingRefund",
     },
     loseAnswer: (call) => next(call, { type: "reset", effect: "applied" }),
     loseRequest: (call) => next(call, { type: "reset", effect: "none" }),
@@ -63,6 +72,14 @@ async function startHarness(): Promise<ProviderHarness> {
       const objects = await control.listPaymentIntents({ metadata: { payment_attempt_id: attemptId } });
       return objects.reduce((sum, object) => sum + object.successful_charges, 0);
     },
+    givenBack: async (chargeId) =>
+      (await control.refundCounts()).by_payment_intent[chargeId] ?? { refunds: 0, amount: 0 },
+    refundIds: async (chargeId) => {
+      const events = await control.listEvents({ type: "refund.created" });
+      const refunds = events.map(({ data }) => data.object as Stripe.Refund);
+      return refunds.filter((refund) => refund.payment_intent === chargeId).map(({ id }) => id);
+    },
+    outside: outsideOf(sandbox),
     close: async () => {
       for (const each of [provider, sibling, stranger, refused, unreachable]) each.close();
       await sandbox.stop();
@@ -70,4 +87,24 @@ async function startHarness(): Promise<ProviderHarness> {
   };
 }
 
+function outsideOf({ control: { dashboard, bank } }: Sandbox): ProviderHarness["outside"] {
+  return {
+    capture: (chargeId, amount) => dashboard.capture(chargeId, amount),
+    cancel: (chargeId) => dashboard.cancel(chargeId),
+    lapse: (chargeId) => bank.expireAuthorization(chargeId),
+    refund: async (chargeId, amount) => (await dashboard.refund(chargeId, amount)).id,
+    settleRefund: (refundId, outcome) => bank.settleRefund(refundId, outcome),
+    failRefund: (refundId) => bank.failRefund(refundId),
+    dispute: async (chargeId) => (await bank.openDispute(chargeId)).id,
+    closeDispute: (disputeId, outcome) => bank.closeDispute(disputeId, outcome),
+    payOut: async () => {
+      const [payout] = await bank.payOut();
+      if (payout === undefined) throw new Error("there is nothing to pay out");
+      return payout.id;
+    },
+  };
+}
+
 describePaymentProvider("stripe, against the sandbox", startHarness);
+describeEffects("stripe, against the sandbox", startHarness);
+describeMoneyBack("stripe, against the sandbox", startHarness);

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import type { KeyedAnswer } from "../../src/operations/create-payment.js";
+import type { KeyedAnswer } from "../../src/operations/keyed-request.js";
 import { documentOf, type Harness, newKey, pay, untilStatus } from "../support/harness.js";
 import { PATIENT, useStage } from "../support/stage.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { KeyedAnswer } from "../../src/operations/create-payment.js";
+import type { KeyedAnswer } from "../../src/operations/keyed-request.js";
 import { documentOf, newKey, pay, until, untilStatus } from "../support/harness.js";
 import { onlyObject, useStage } from "../support/stage.js";
 

@@ -183,6 +183,10 @@ describe("canceling, capturing, updating", () => {
     });
     const charge = await stripe.charges.retrieve(held.latest_charge as string);
     expect(charge).toMatchObject({ captured: false, refunded: true });
+    const { refunds } = await sandbox.control.getPaymentIntent(held.id);
+    expect(refunds).toMatchObject([{ amount: 4200, status: "succeeded", balance_transaction: null }]);
+    const [event] = await sandbox.control.listEvents({ object_id: charge.id });
+    expect(event).toMatchObject({ type: "charge.refunded", data: { object: { amount_refunded: 4200 } } });
   });
 
   it("updates metadata key by key and the amount only before payment", async () => {

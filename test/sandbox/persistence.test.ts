@@ -1,10 +1,11 @@
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type Stripe from "stripe";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { startSandbox } from "../../src/sandbox/index.js";
 import { SandboxProcess } from "./sandbox-process.js";
-import { bodyOf, CREATE, created, type ErrorBody, send, stripeFor, TEST_KEY } from "./support.js";
+import { bodyOf, CREATE, created, type ErrorBody, paid, send, stripeFor, TEST_KEY } from "./support.js";
 
 const PATH = "/v1/payment_intents";
 
@@ -61,6 +62,11 @@ describe("a sandbox with a state directory", () => {
     await sandbox.control.advanceClock(3_600_000);
     ids.push((await created(sandbox)).id);
     const { offset_ms: offset } = await sandbox.control.clock();
+    const payment = await paid(stripeFor(sandbox, "sk_test_payer"));
+    const { id: refund } = await stripeFor(sandbox, "sk_test_payer").refunds.create({
+      payment_intent: payment.id,
+      amount: 100,
+    });
     for (let restart = 0; restart < 2; restart += 1) {
       await sandbox.stop();
       sandbox = await startSandbox({ stateDir });
@@ -69,12 +75,56 @@ describe("a sandbox with a state directory", () => {
     expect((await stripeFor(sandbox).paymentIntents.list()).data.map((each) => each.id)).toEqual(
       [...ids].reverse(),
     );
+    const payer = stripeFor(sandbox, "sk_test_payer");
+    expect((await payer.refunds.list({ payment_intent: payment.id })).data.map((each) => each.id)).toEqual([
+      refund,
+    ]);
+    expect((await payer.balanceTransactions.list()).data.map((each) => each.net)).toEqual([-100, 4048]);
     expect((await stripeFor(sandbox, "sk_test_rotated").accounts.retrieveCurrent()).id).toBe("acct_kept");
     expect((await send(sandbox, { method: "GET", path: "/v1/account", apiKey: "sk_test_lost" })).status).toBe(
       401,
     );
     expect(bodyOf(await send(sandbox, { path: `${PATH}/${ids[0]!}/confirm` })).status).toBe("succeeded");
     await sandbox.stop();
+  });
+
+  it("keeps what follows a charge, and what is still to come, when its process is killed", async () => {
+    const first = await SandboxProcess.start("--state-dir", stateDir);
+    const stripe = stripeFor(first);
+    const held = await paid(stripe, { capture_method: "manual" });
+    const slow = await paid(stripe, { payment_method: "pm_card_pendingRefund" });
+    const disputed = await paid(stripe, { payment_method: "pm_card_createDispute" });
+    const create = { path: "/v1/refunds", body: `payment_intent=${slow.id}&amount=1000`, key: "refund" };
+    const refunded = await first.send(create);
+    const refund = bodyOf<Stripe.Refund>(refunded);
+    await first.control.advanceClock(1_000);
+    const [payout] = await first.control.bank.payOut();
+    const [dispute] = (await stripe.disputes.list()).data;
+    await first.end("SIGKILL");
+
+    const second = await SandboxProcess.start("--state-dir", stateDir);
+    try {
+      expect((await second.send(create)).text).toBe(refunded.text);
+      const again = stripeFor(second);
+      expect(await again.disputes.retrieve(dispute!.id)).toEqual(expect.objectContaining({ ...dispute! }));
+      expect(payout).toBeUndefined();
+      const transactions = await again.balanceTransactions.list();
+      expect(transactions.data.map((each) => each.type).sort()).toEqual([
+        "adjustment",
+        "charge",
+        "charge",
+        "refund",
+      ]);
+      expect((await again.refunds.retrieve(refund.id)).status).toBe("pending");
+      await second.control.advanceClock(7 * 86_400_000);
+      expect((await again.refunds.retrieve(refund.id)).status).toBe("succeeded");
+      expect((await again.paymentIntents.retrieve(held.id)).cancellation_reason).toBe("automatic");
+      expect((await again.disputes.list({ payment_intent: disputed.id })).data).toHaveLength(1);
+      const paidOut = await second.control.bank.payOut();
+      expect(paidOut.map((each) => each.amount)).toEqual([2 * 4048 - 1000 - 4200 - 1500]);
+    } finally {
+      await second.end("SIGTERM");
+    }
   });
 
   it("does not bring back what was pruned, removed or reset", async () => {

@@ -5,7 +5,7 @@ import type { Sandbox } from "../../src/sandbox/index.js";
 export const TEST_KEY = "sk_test_sandboxtests";
 
 /** The official SDK against the sandbox. The fetch client: the other one re-sends by itself after a reset. */
-export function stripeFor(sandbox: Sandbox, key = TEST_KEY): Stripe {
+export function stripeFor(sandbox: Pick<Sandbox, "port">, key = TEST_KEY): Stripe {
   return new Stripe(key, {
     host: "127.0.0.1",
     port: sandbox.port,
@@ -105,6 +105,31 @@ export async function created(
 ): Promise<Stripe.PaymentIntent> {
   const body = `amount=4200&currency=usd&allowed_payment_method_types[]=card&payment_method=${method}${more}`;
   return bodyOf(await send(sandbox, { path: "/v1/payment_intents", body }));
+}
+
+/** A card payment of $42.00 that is made and confirmed in one call: paid, or held where captured by hand. */
+export function paid(
+  stripe: Stripe,
+  more: Partial<Stripe.PaymentIntentCreateParams> = {},
+): Promise<Stripe.PaymentIntent> {
+  return stripe.paymentIntents.create({
+    amount: 4200,
+    currency: "usd",
+    payment_method: "pm_card_visa",
+    allowed_payment_method_types: ["card"],
+    confirm: true,
+    ...more,
+  });
+}
+
+/** The charge of a payment as it is now. */
+export async function chargeOf(
+  stripe: Stripe,
+  paymentIntent: Stripe.PaymentIntent,
+  expand: string[] = [],
+): Promise<Stripe.Charge> {
+  const id = paymentIntent.latest_charge;
+  return stripe.charges.retrieve(typeof id === "string" ? id : (id?.id ?? ""), { expand });
 }
 
 /** What the SDK throws. Fails where it does not. */

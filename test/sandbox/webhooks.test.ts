@@ -1,53 +1,10 @@
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import Stripe from "stripe";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Sandbox, startSandbox } from "../../src/sandbox/index.js";
-import { created, stripeFor, thrown } from "./support.js";
+import { type Received, Receiver } from "./receiver.js";
+import { created, paid, stripeFor, thrown } from "./support.js";
 
 const SECRET = "whsec_one";
-
-interface Received {
-  readonly body: string;
-  readonly signature: string;
-}
-
-/** A merchant's endpoint: keeps raw bodies, answers as scripted, and lets a test wait for the n-th delivery. */
-class Receiver {
-  readonly received: Received[] = [];
-  answers: number[] = [];
-  #server: Server | null = null;
-  #waiting: (() => void)[] = [];
-
-  async start(): Promise<string> {
-    const server = createServer((request, response) => {
-      const chunks: Buffer[] = [];
-      request.on("data", (chunk: Buffer) => chunks.push(chunk));
-      request.on("end", () => {
-        const signature = request.headers["stripe-signature"];
-        this.received.push({
-          body: Buffer.concat(chunks).toString("utf8"),
-          signature: typeof signature === "string" ? signature : "",
-        });
-        response.writeHead(this.answers.shift() ?? 200).end();
-        for (const wake of this.#waiting.splice(0)) wake();
-      });
-    });
-    this.#server = server;
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`;
-  }
-
-  async until(count: number): Promise<readonly Received[]> {
-    while (this.received.length < count) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    return this.received;
-  }
-
-  stop(): void {
-    this.#server?.closeAllConnections();
-    this.#server?.close();
-  }
-}
 
 let sandbox: Sandbox;
 let receiver: Receiver;
@@ -247,6 +204,80 @@ describe("deliveries", () => {
       amount_received: 900,
     });
     expect((await stripe.paymentIntents.retrieve(made.id)).amount_received).toBe(900);
+  });
+
+  it("can be lost for good, while the fact stays", async () => {
+    await sandbox.control.addWebhookEndpoint({ url, secrets: [SECRET], mode: "lost" });
+    const made = await created(sandbox);
+    await sandbox.control.webhooksIdle();
+    expect(receiver.received).toEqual([]);
+    expect((await sandbox.control.listEvents({ object_id: made.id })).map((each) => each.type)).toEqual([
+      "payment_intent.created",
+    ]);
+  });
+
+  it("can come twice for one fact, as two events", async () => {
+    await sandbox.control.addWebhookEndpoint({ url, secrets: [SECRET] });
+    const made = await created(sandbox);
+    const second = await sandbox.control.makeEvent({ type: "payment_intent.created", object_id: made.id });
+    const events = (await receiver.until(2)).map((each) => verified(each));
+    expect(events.map((each) => each.type)).toEqual(["payment_intent.created", "payment_intent.created"]);
+    expect(events.filter((each) => each.id === second.id)).toHaveLength(1);
+    expect(events[0]?.data.object).toEqual(events[1]?.data.object);
+    expect((await stripe.events.retrieve(second.id)).type).toBe("payment_intent.created");
+  });
+
+  it("can be made by hand: another type, version, mode, or somebody else's object", async () => {
+    await sandbox.control.addWebhookEndpoint({ url, secrets: [SECRET] });
+    await sandbox.control.makeEvent({
+      type: "customer.created",
+      object: { id: "cus_1", object: "customer" },
+      account: "acct_other",
+      api_version: "2019-02-11",
+      livemode: true,
+    });
+    const [received] = await receiver.until(1);
+    expect(verified(received!)).toMatchObject({
+      type: "customer.created",
+      api_version: "2019-02-11",
+      livemode: true,
+      data: { object: { id: "cus_1", object: "customer" } },
+    });
+    await expect(sandbox.control.makeEvent({ type: "customer.created", object: {} })).rejects.toThrow(
+      "account is needed",
+    );
+    await expect(sandbox.control.makeEvent({ type: "x", object_id: "pi_nobody" })).rejects.toThrow(
+      "there is no object pi_nobody",
+    );
+    await expect(sandbox.control.makeEvent({ type: "x" })).rejects.toThrow("object_id or object is needed");
+  });
+
+  it("of a refund and of a dispute are held and let go in any order", async () => {
+    const endpoint = await sandbox.control.addWebhookEndpoint({
+      url,
+      secrets: [SECRET],
+      mode: "held",
+      enabled_events: ["refund.*", "charge.refunded", "charge.dispute.*"],
+    });
+    const payment = await paid(stripe);
+    const refund = await stripe.refunds.create({ payment_intent: payment.id, amount: 100 });
+    await sandbox.control.bank.failRefund(refund.id);
+    await sandbox.control.bank.openDispute(payment.id);
+    await sandbox.control.releaseEvents(endpoint.id, [
+      "refund.failed",
+      "charge.dispute.funds_withdrawn",
+      "refund.created",
+    ]);
+    expect(typesOf(receiver.received)).toEqual([
+      "refund.failed",
+      "charge.dispute.funds_withdrawn",
+      "refund.created",
+    ]);
+    expect((await sandbox.control.heldEvents(endpoint.id)).map((each) => each.type)).toEqual([
+      "charge.refunded",
+      "refund.updated",
+      "charge.dispute.created",
+    ]);
   });
 
   it("stop when the endpoint is removed", async () => {

@@ -3,8 +3,9 @@ import { readConfig, type WorkerName } from "../../src/config.js";
 import type { PaymentInput } from "../../src/domain/payment.js";
 import { createLogger } from "../../src/lib/log.js";
 import { authenticate } from "../../src/operations/authenticate.js";
-import { createPayment, type KeyedAnswer } from "../../src/operations/create-payment.js";
+import { createPayment } from "../../src/operations/create-payment.js";
 import type { Caller, Deps, Probe } from "../../src/operations/deps.js";
+import type { KeyedAnswer } from "../../src/operations/keyed-request.js";
 import { createApiKey, createTenant } from "../../src/operations/manage-tenants.js";
 import { getPayment } from "../../src/operations/read-payments.js";
 import { type Sandbox, startSandbox } from "../../src/sandbox/index.js";
@@ -148,7 +149,7 @@ export function pay(harness: Harness, options: PayOptions = {}): Promise<KeyedAn
 
 /** The payment document of an answer, stored or not. */
 export function documentOf(answer: KeyedAnswer): Record<string, unknown> & { id: string; status: string } {
-  if (answer.type === "processing") return { id: answer.payment.id, status: answer.payment.status };
+  if (answer.type === "processing") return answer.document as { id: string; status: string };
   const body = JSON.parse(answer.response.body) as Record<string, unknown>;
   return (body["payment"] ?? body) as Record<string, unknown> & { id: string; status: string };
 }

@@ -1,5 +1,5 @@
-import type { KeyedAnswer } from "../../src/operations/create-payment.js";
 import type { Deps } from "../../src/operations/deps.js";
+import type { KeyedAnswer } from "../../src/operations/keyed-request.js";
 import { type Harness, type PayOptions, pay } from "./harness.js";
 
 /** What docs/clients.md tells a client to repeat with the same key. */

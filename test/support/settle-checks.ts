@@ -1,5 +1,6 @@
 import type { PaymentIntentRecord } from "../../src/sandbox/index.js";
 import { type Harness, until } from "./harness.js";
+import { ledgerFaults } from "./ledger-faults.js";
 import { breachesOfTheWireRule, type GivenUp } from "./wire-rule.js";
 
 interface PaymentRow {
@@ -8,6 +9,8 @@ interface PaymentRow {
   readonly currency: string;
   readonly amount_captured: string;
   readonly amount_capturable: string;
+  readonly amount_refunded: string;
+  readonly refund_reserved: string;
   readonly merchant_order_id: string | null;
   readonly holds_order_id: boolean;
 }
@@ -16,8 +19,11 @@ interface AttemptRow {
   readonly tenant_id: string;
   readonly id: string;
   readonly payment_id: string;
+  readonly refund_id: string | null;
+  readonly kind: string;
   readonly operation: string;
   readonly idempotency_key: string;
+  readonly run: number;
   readonly state: string;
   readonly provider_payment_id: string | null;
   readonly lease_expires_at: string | null;
@@ -26,6 +32,8 @@ interface AttemptRow {
 
 interface KeyRow {
   readonly key: string;
+  readonly operation: string;
+  readonly run: number;
   readonly state: string;
   readonly resource_id: string;
   readonly response_status: number | null;
@@ -33,8 +41,16 @@ interface KeyRow {
   readonly expires_at: string | null;
 }
 
+interface RefundRow {
+  readonly id: string;
+  readonly payment_id: string;
+  readonly status: string;
+  readonly amount: string;
+}
+
 interface Transition {
   readonly payment_id: string;
+  readonly refund_id: string | null;
   readonly from_status: string | null;
   readonly to_status: string;
 }
@@ -45,7 +61,9 @@ interface Rows {
   readonly keys: readonly KeyRow[];
   /** Transitions, oldest first. */
   readonly transitions: readonly Transition[];
-  readonly events: readonly { payment_id: string; type: string }[];
+  readonly events: readonly { payment_id: string; type: string; data: string }[];
+  readonly refunds: readonly RefundRow[];
+  /** Of charges: those of captures, cancels and refunds stand beside a payment that goes on. */
   readonly reviewed: readonly { payment_id: string }[];
   readonly givenUp: readonly GivenUp[];
   readonly held: readonly { payment_id: string; merchant_order_id: string }[];
@@ -68,7 +86,9 @@ export async function faultsAfterSettling(harness: Harness): Promise<string[]> {
       ...differences(payment, rows, objects),
       ...unevenHistory(payment, rows),
       ...wrongOrderId(payment, rows, objects),
+      ...wrongRefunds(payment, rows),
     ]),
+    ...(await ledgerFaults(harness.deps.db.sql)),
     ...rows.keys.flatMap((key) => wrongKey(key, rows)),
     ...breachesOfTheWireRule(await harness.sandbox.control.listRequests(), rows.givenUp),
   ];
@@ -89,15 +109,56 @@ function readRows(harness: Harness): Promise<Rows> {
       await sql<{ provider_key: string; at: string }[]>`
         select * from timeline where outcome in ('unknown: timeout', 'unknown: connection_lost')`
     ).map((row) => ({ providerKey: row.provider_key, at: Date.parse(row.at) })),
-    reviewed: await sql<Rows["reviewed"][number][]>`select * from reviews where closed_at is null`,
+    refunds: await sql<RefundRow[]>`select * from refunds order by id`,
+    reviewed: await sql<Rows["reviewed"][number][]>`
+      select r.* from reviews r join attempts a on a.tenant_id = r.tenant_id and a.id = r.attempt_id
+       where r.closed_at is null and a.kind = 'charge'`,
   }));
 }
 
 /** Ended, or waiting for the customer or for a person. */
-function isAtRest(attempt: AttemptRow, { payments }: Rows): boolean {
+function isAtRest(attempt: AttemptRow, { payments, refunds }: Rows): boolean {
   if (attempt.state === "completed") return attempt.lease_expires_at === null && attempt.due_at === null;
-  const status = payments.find((payment) => payment.id === attempt.payment_id)?.status;
-  return status === "needs_review" || (status === "requires_action" && attempt.state === "following");
+  const status =
+    attempt.refund_id === null
+      ? payments.find((payment) => payment.id === attempt.payment_id)?.status
+      : refunds.find((refund) => refund.id === attempt.refund_id)?.status;
+  if (status === "needs_review") return true;
+  const waitsOutside = ["requires_action", "authorized"].includes(status ?? "") || attempt.kind === "refund";
+  return waitsOutside && attempt.state === "following";
+}
+
+function chargeOf(payment: PaymentRow, rows: Rows): AttemptRow | undefined {
+  return rows.attempts.find((row) => row.payment_id === payment.id && row.kind === "charge");
+}
+
+/** What is refunded is what its refunds say, each with one event a fact, and never more than was captured. */
+function wrongRefunds(payment: PaymentRow, rows: Rows): string[] {
+  const refunds = rows.refunds.filter((row) => row.payment_id === payment.id);
+  const sum = (counted: readonly RefundRow[]) => counted.reduce((all, row) => all + Number(row.amount), 0);
+  const refunded = sum(refunds.filter((row) => row.status === "succeeded"));
+  const reserved = sum(refunds.filter((row) => row.status !== "failed"));
+  const faults: string[] = [];
+  if (refunded !== Number(payment.amount_refunded)) {
+    faults.push(`${payment.id} shows ${payment.amount_refunded} refunded, its refunds ${refunded}`);
+  }
+  if (reserved !== Number(payment.refund_reserved)) {
+    faults.push(`${payment.id} reserves ${payment.refund_reserved}, its refunds ${reserved}`);
+  }
+  if (refunded > Number(payment.amount_captured)) faults.push(`${payment.id} refunds more than it captured`);
+  for (const refund of refunds) {
+    const steps = rows.transitions.filter((row) => row.refund_id === refund.id).map((row) => row.to_status);
+    const facts = steps.map((to, at) => `refund.${at === 0 ? "created" : to}`).toSorted();
+    const events = rows.events
+      .filter((row) => row.type.startsWith("refund.") && row.data.includes(refund.id))
+      .map((row) => row.type)
+      .toSorted();
+    if (steps.at(-1) !== refund.status) faults.push(`${refund.id} is ${refund.status}, not ${steps.at(-1)}`);
+    if (facts.join() !== events.join()) {
+      faults.push(`${refund.id}: facts ${facts.join()}, events ${events.join()}`);
+    }
+  }
+  return faults;
 }
 
 /** One intent, one charge: over the runs of a key, too, and in objects that we lost sight of. */
@@ -126,7 +187,7 @@ const PROVIDER_STATUS: Readonly<Record<string, string>> = {
 
 function differences(payment: PaymentRow, rows: Rows, objects: readonly PaymentIntentRecord[]): string[] {
   if (payment.status === "needs_review") return [];
-  const attempt = rows.attempts.find((row) => row.payment_id === payment.id);
+  const attempt = chargeOf(payment, rows);
   if (attempt === undefined) return [`${payment.id} has no attempt`];
   const object = objects.find((one) => one.payment_intent.id === attempt.provider_payment_id)?.payment_intent;
   const strays = objects.filter(
@@ -156,12 +217,12 @@ function differences(payment: PaymentRow, rows: Rows, objects: readonly PaymentI
 
 /** Each transition begins where the last one ended, has exactly one event, and the last one is the payment's status. */
 function unevenHistory(payment: PaymentRow, rows: Rows): string[] {
-  const steps = rows.transitions.filter((row) => row.payment_id === payment.id);
+  const steps = rows.transitions.filter((row) => row.payment_id === payment.id && row.refund_id === null);
   const path = steps.map((row) => row.to_status);
   const gaps = steps.filter((row, at) => row.from_status !== (path[at - 1] ?? null));
   const facts = path.map((to, at) => `payment.${at === 0 ? "created" : to}`).toSorted();
   const events = rows.events
-    .filter((row) => row.payment_id === payment.id)
+    .filter((row) => row.payment_id === payment.id && row.type.startsWith("payment."))
     .map((row) => row.type)
     .toSorted();
   const open = rows.reviewed.filter((row) => row.payment_id === payment.id).length;
@@ -183,7 +244,7 @@ function wrongOrderId(payment: PaymentRow, rows: Rows, objects: readonly Payment
   if (held.join() !== shown.join())
     return [`${payment.id} says it holds ${shown.join()} and holds ${held.join()}`];
   if (payment.merchant_order_id === null || payment.status === "needs_review") return [];
-  const attempt = rows.attempts.find((row) => row.payment_id === payment.id);
+  const attempt = chargeOf(payment, rows);
   const object = objects.find(
     (one) => one.payment_intent.id === attempt?.provider_payment_id,
   )?.payment_intent;
@@ -193,9 +254,23 @@ function wrongOrderId(payment: PaymentRow, rows: Rows, objects: readonly Payment
   return payment.holds_order_id === holds ? [] : [`${payment.id} ${holds ? "lost" : "keeps"} its order id`];
 }
 
+/** The key of a capture, cancel or refund is open only while its attempt is, or may run again where that ended. */
+function openKeyFaults(key: KeyRow, rows: Rows): string[] {
+  const attempt = rows.attempts.find(
+    (row) => row.operation === key.operation && row.idempotency_key === key.key && row.run === key.run,
+  );
+  const ended = attempt?.state === "completed";
+  return ended === (key.state === "failed_retryable")
+    ? []
+    : [`key ${key.key} is ${key.state}, its attempt is ${attempt?.state}`];
+}
+
 function wrongKey(key: KeyRow, rows: Rows): string[] {
-  const payment = rows.payments.find((row) => row.id === key.resource_id);
+  const refund = rows.refunds.find((row) => row.id === key.resource_id);
+  const payment = rows.payments.find((row) => row.id === (refund?.payment_id ?? key.resource_id));
+  const isCharge = key.operation === "payments.create";
   if (payment === undefined) return [`key ${key.key} names no payment`];
+  if (!isCharge && key.state !== "completed") return openKeyFaults(key, rows);
   const stored = key.response_status !== null && key.response_body !== null;
   switch (key.state) {
     case "completed":

@@ -30,15 +30,15 @@ export function breachesOfTheWireRule(
   ];
 }
 
-/** The rounds of a fence have keys of their own and are one call all the same. */
+/** The rounds of a fence, capture or cancel have keys of their own and are one call all the same. */
 function callOf(entry: LoggedRequest): string {
-  return (entry.idempotency_key ?? "").replace(/:fence-\d+$/, ":fence");
+  return (entry.idempotency_key ?? "").replace(/:fence-\d+$/, ":fence").replace(/:(capture|cancel)-\d+$/, "");
 }
 
 function* driftsIn(sameKey: readonly LoggedRequest[]): Generator<string> {
   const [first, ...later] = sameKey;
   if (first === undefined) return;
-  const shape = /^payment-attempt:att_[0-9a-f]{32}(:confirm|:fence|:fence-\d+)?$/;
+  const shape = /^payment-attempt:att_[0-9a-f]{32}(:confirm|:(fence|capture|cancel)(-\d+)?)?$/;
   if (!shape.test(first.idempotency_key ?? "")) yield `${first.idempotency_key} is no key of an attempt`;
   for (const entry of later) {
     const same = entry.path === first.path && isDeepStrictEqual(entry.parameters, first.parameters);
@@ -87,6 +87,8 @@ function answers(entry: LoggedRequest, send: LoggedRequest): boolean {
   const whole = entry.fault === null || ["slow", "drip", "hang"].includes(entry.fault.type);
   if (entry.method !== "GET" || entry.status !== 200 || entry.abandoned || !whole) return false;
   if (send.call === "payment_intents.create") return entry.call === "payment_intents.list";
+  if (send.call === "refunds.create")
+    return entry.call === "refunds.list" || entry.call === "refunds.retrieve";
   return entry.call === "payment_intents.retrieve" && entry.object_id === send.object_id;
 }
 

@@ -8,7 +8,7 @@ function isClaim({ set }: SqlUpdate): boolean {
 
 /** A wake-up only makes the next claim come sooner; it writes nothing about an outcome. */
 function isWakeUp({ columns }: SqlUpdate): boolean {
-  return columns.every((column) => column === "due_at" || column === "dueAt");
+  return columns.every((column) => ["due_at", "dueAt", "nudged"].includes(column));
 }
 
 describe("an attempt", () => {

@@ -1,25 +1,19 @@
-import { z } from "@hono/zod-openapi";
-import { paymentDocument, paymentPath } from "../../domain/documents.js";
-import { PawlError } from "../../domain/errors.js";
-import { parseIdempotencyKey } from "../../lib/idempotency-key-header.js";
-import { createPayment, type KeyedAnswer } from "../../operations/create-payment.js";
+import { paymentDocument } from "../../domain/documents.js";
+import { createPayment } from "../../operations/create-payment.js";
 import { getPayment, getTimeline, listPayments, type TimelineEntry } from "../../operations/read-payments.js";
-import type { ApiRequest, Endpoint } from "../endpoint.js";
+import type { Endpoint } from "../endpoint.js";
 import { jsonAnswer, listAnswer } from "../json-answer.js";
+import { idempotencyKeyOf, keyedAnswer } from "../keyed.js";
 import { jsonContent, keyedHeaders, keyedRequestHeaders, problems } from "../openapi-parts.js";
 import { parsePrefer } from "../prefer.js";
-import type { Answer } from "../problem.js";
 import { readJson } from "../read-json.js";
 import { headerLines } from "../request-headers.js";
 import { listOf, paymentSchema, problemSchema, timelineEntrySchema } from "../response-schemas.js";
 import { noQuery, pageQuery, paymentInput, paymentsQuery } from "../schemas.js";
 import { validated, validatedQuery } from "../validate.js";
+import { pathId, paymentIdOf } from "./path-ids.js";
 
-/** When to ask again for a payment that is still processing. */
-const PROCESSING_RETRY_AFTER_SECONDS = 2;
-const PAYMENT_ID = /^pay_[0-9a-f]{32}$/;
 const TAG = "Payments";
-const pathId = z.object({ id: z.string().openapi({ example: "pay_0198d5f2a3c47b1e9d20f6c1a8e45b77" }) });
 
 const create: Endpoint = {
   method: "post",
@@ -85,36 +79,6 @@ const create: Endpoint = {
     return keyedAnswer(answer, prefer.applied);
   },
 };
-
-function idempotencyKeyOf(lines: readonly string[]): string {
-  const parsed = parseIdempotencyKey(lines);
-  switch (parsed.type) {
-    case "key":
-      return parsed.key;
-    case "missing":
-      throw new PawlError(
-        "idempotency_key_missing",
-        "Send an Idempotency-Key header, one key for one intent.",
-      );
-    case "invalid":
-      throw new PawlError("idempotency_key_invalid", parsed.detail);
-  }
-}
-
-/** A final answer is sent byte for byte as it is stored, the first time and every time. */
-function keyedAnswer(answer: KeyedAnswer, preferenceApplied: string | null): Answer {
-  const headers: Record<string, string> =
-    preferenceApplied === null ? {} : { "Preference-Applied": preferenceApplied };
-  if (answer.type === "processing") {
-    headers["Location"] = paymentPath(answer.payment.id);
-    headers["Retry-After"] = String(PROCESSING_RETRY_AFTER_SECONDS);
-    return jsonAnswer(202, paymentDocument(answer.payment), headers);
-  }
-  if (answer.replayed) headers["Idempotent-Replayed"] = "true";
-  if (answer.keyExpiresAt !== null) headers["Idempotency-Key-Expires"] = answer.keyExpiresAt.toISOString();
-  const { status, body } = answer.response;
-  return { status, headers: { ...answer.response.headers, ...headers }, body };
-}
 
 const read: Endpoint = {
   method: "get",
@@ -196,17 +160,11 @@ const timeline: Endpoint = {
   },
 };
 
-/** Throws PawlError not_found for an id that no payment can have. */
-function paymentIdOf(request: ApiRequest): string {
-  const id = request.http.req.param("id") ?? "";
-  if (!PAYMENT_ID.test(id)) throw new PawlError("not_found", "There is no such payment.");
-  return id;
-}
-
 function timelineDocument(entry: TimelineEntry) {
   return {
     id: entry.id,
     object: "timeline_entry",
+    refund_id: entry.refundId,
     at: entry.at.toISOString(),
     kind: entry.kind,
     from: entry.from,

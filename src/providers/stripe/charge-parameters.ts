@@ -2,28 +2,29 @@ import Stripe from "stripe";
 import type { PaymentInput } from "../../domain/payment.js";
 import type { PreparedCharge } from "../../domain/provider.js";
 import { toStripeAmount } from "./currencies.js";
-import { ATTEMPT_METADATA_KEY, TENANT_METADATA_KEY } from "./outcome.js";
+import {
+  ADAPTER_VERSION,
+  CHARGE_EXPANSIONS,
+  given,
+  marksOf,
+  type Reference,
+  readStored,
+  type StoredHead,
+} from "./stored-parameters.js";
 
-/** The form of the stored text. A change of what a member means needs another number, and this one read as before. */
-const ADAPTER_VERSION = 1;
-
-/** The parameters of both calls of one charge, as they are stored at the accept and sent by every send. */
-export interface ChargeParameters {
-  readonly adapter_version: typeof ADAPTER_VERSION;
-  /** `Stripe-Version` of every send of this charge, also after a deploy that moves the adapter's own. */
-  readonly api_version: string;
+interface ChargeCalls {
   readonly create: Stripe.PaymentIntentCreateParams;
   readonly confirm: Stripe.PaymentIntentConfirmParams;
 }
+
+/** The parameters of both calls of one charge, as they are stored at the accept and sent by every send. */
+export type ChargeParameters = StoredHead & ChargeCalls;
 
 /**
  * The text to store for a charge, or why Stripe cannot carry the payment exactly. The same input always gives the same
  * text. The merchant's own metadata stays here: the object carries two ids of ours and nothing else.
  */
-export function prepareChargeParameters(
-  input: PaymentInput,
-  reference: { readonly attemptId: string; readonly tenantId: string },
-): PreparedCharge {
+export function prepareChargeParameters(input: PaymentInput, reference: Reference): PreparedCharge {
   const stripeAmount = toStripeAmount(input.amount, input.currency);
   if (!stripeAmount.ok) return stripeAmount;
   const parameters: ChargeParameters = {
@@ -43,29 +44,16 @@ export function prepareChargeParameters(
       ...given("description", input.description),
       // A plain `statement_descriptor` is an error for cards (the SDK's typings of PaymentIntentCreateParams).
       ...given("statement_descriptor_suffix", input.statement_descriptor),
-      metadata: { [ATTEMPT_METADATA_KEY]: reference.attemptId, [TENANT_METADATA_KEY]: reference.tenantId },
+      metadata: marksOf(reference),
     },
-    // Never the payment method: a second confirm after a decline must not try the card anew.
-    confirm: given("return_url", input.return_url),
+    // Never the payment method: a second confirm after a decline must not try the card anew. Texts that were stored
+    // before `expand` was asked for go out without it.
+    confirm: { ...given("return_url", input.return_url), expand: CHARGE_EXPANSIONS },
   };
   return { ok: true, parameters: JSON.stringify(parameters) };
 }
 
-/** Reads the stored text. Throws on one that this adapter did not write. */
+/** Throws on a text that this adapter did not write. */
 export function readChargeParameters(stored: string): ChargeParameters {
-  const parameters = JSON.parse(stored) as Partial<ChargeParameters>;
-  const { adapter_version: version, api_version: apiVersion, create, confirm } = parameters;
-  if (
-    version !== ADAPTER_VERSION ||
-    apiVersion === undefined ||
-    create === undefined ||
-    confirm === undefined
-  ) {
-    throw new Error("the stored parameters of a charge are not of this adapter's form");
-  }
-  return { adapter_version: version, api_version: apiVersion, create, confirm };
-}
-
-function given<Name extends string>(name: Name, value: string | null): { readonly [Key in Name]?: string } {
-  return value === null ? {} : ({ [name]: value } as { readonly [Key in Name]?: string });
+  return readStored<ChargeCalls>(stored, ["create", "confirm"]);
 }

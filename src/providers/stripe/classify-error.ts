@@ -1,10 +1,11 @@
 import type { Failure } from "../../domain/payment.js";
-import type {
-  LookupOutcome,
-  NotPerformedReason,
-  ProviderCall,
-  SendOutcome,
-  UnknownReason,
+import {
+  EFFECT_CALLS,
+  type LookupOutcome,
+  type NotPerformedReason,
+  type ProviderCall,
+  type SendOutcome,
+  type UnknownReason,
 } from "../../domain/provider.js";
 import type { Fault } from "./http-client.js";
 import type { WireAnswer, WireError } from "./wire-answer.js";
@@ -21,6 +22,8 @@ export interface Condition {
   readonly type?: string;
   /** Matched against the error's `code` and its `decline_code`. */
   readonly codes?: readonly string[];
+  /** The parameter that the error names. */
+  readonly param?: string;
 }
 
 export type SendVerdict =
@@ -39,12 +42,19 @@ const spent = (reason: UnknownReason): SendVerdict => ({ type: "unknown", reason
 const notPerformed = (reason: NotPerformedReason): SendVerdict => ({ type: "not_performed", reason });
 
 const STATE_CODES = ["payment_intent_unexpected_state", "charge_already_captured", "charge_already_refunded"];
+const EFFECT_STATE_CODES = [
+  ...STATE_CODES,
+  "charge_expired_for_capture",
+  "capture_charge_authorization_expired",
+];
+const DISPUTE_CODES = ["charge_disputed", "refund_disputed_payment"];
 const LOOK_FIRST_CODES = ["duplicate_transaction", "processing_error", "payment_method_provider_timeout"];
 
 /**
- * What an answer to create, confirm or cancel comes to: the first row that fits. The last one fits everything, so an
+ * What an answer to a send comes to: the first row that fits. The last one fits everything, so an
  * answer that nobody foresaw is unknown. Shown in docs/stripe-classification.md. Sources: docs.stripe.com/error-low-level,
- * /error-codes, /api/idempotent_requests, /rate-limits, /declines.
+ * /error-codes, /api/idempotent_requests, /rate-limits, /declines. An amount above what is left to refund comes without a
+ * code, and names its parameter alone (recorded answers).
  */
 export const SEND_TABLE: readonly SendRow[] = [
   {
@@ -95,6 +105,26 @@ export const SEND_TABLE: readonly SendRow[] = [
     because: "the parameters differ from the first send's: our bug, logged as an error",
   },
   {
+    when: { status: "4xx", calls: EFFECT_CALLS, codes: EFFECT_STATE_CODES, replayed: true },
+    then: spent("state_conflict"),
+    because: "the same as below, stored under this key",
+  },
+  {
+    when: { status: "4xx", calls: EFFECT_CALLS, codes: EFFECT_STATE_CODES },
+    then: unknown("state_conflict"),
+    because: "the object is elsewhere in its life, perhaps where an earlier send wanted it",
+  },
+  {
+    when: { status: [400], calls: ["refund"], param: "amount", replayed: true },
+    then: spent("state_conflict"),
+    because: "the same as below, stored under this key",
+  },
+  {
+    when: { status: [400], calls: ["refund"], param: "amount" },
+    then: unknown("state_conflict"),
+    because: "less is left than the refund wants, perhaps because an earlier send made it",
+  },
+  {
     when: { status: [402], codes: LOOK_FIRST_CODES },
     then: unknown("state_conflict"),
     because: "the card may have been charged: look at the object before believing it",
@@ -111,14 +141,24 @@ export const SEND_TABLE: readonly SendRow[] = [
     because: "something behind Stripe failed, before or after the effect",
   },
   {
-    when: { status: [404], calls: ["confirm", "fence"] },
+    when: { status: [404], calls: ["confirm", "fence", ...EFFECT_CALLS] },
     then: unknown("object_missing"),
     because: "we committed this id: it exists, so another account or server answers",
+  },
+  {
+    when: { status: [400], calls: EFFECT_CALLS, codes: ["resource_missing"] },
+    then: unknown("object_missing"),
+    because: "the same, where the id is a parameter",
   },
   {
     when: { status: [400, 401, 403, 404, 429], resend: true, replayed: false },
     then: unknown("resend_refused"),
     because: "the refusal of a re-send says nothing of the earlier send",
+  },
+  {
+    when: { status: [400, 403], calls: ["refund"], codes: DISPUTE_CODES },
+    then: { type: "rejected" },
+    because: "a disputed payment cannot be refunded: the dispute gives the money back",
   },
   {
     when: { status: [401, 403, 429], replayed: true },
@@ -186,7 +226,7 @@ export const LOOKUP_TABLE: readonly LookupRow[] = [
   { when: { status: "5xx" }, then: unanswered("server_error") },
   { when: { fault: "unreadable" }, then: unanswered("unreadable") },
   { when: { status: "2xx" }, then: { type: "answered" } },
-  { when: { status: [404], codes: ["resource_missing"] }, then: { type: "missing" } },
+  { when: { status: [400, 404], codes: ["resource_missing"] }, then: { type: "missing" } },
   { when: { status: [401] }, then: unanswered("unauthorized") },
   { when: { status: [403] }, then: unanswered("forbidden") },
   { when: { status: [429] }, then: unanswered("rate_limited") },
@@ -253,7 +293,8 @@ function fits(when: Condition, answer: WireAnswer, send: Send | null): boolean {
     (when.fault === undefined || answer.fault === when.fault) &&
     (when.status === undefined || hasStatus(answer.status, when.status)) &&
     (when.type === undefined || answer.error?.type === when.type) &&
-    (when.codes === undefined || hasCode(answer.error, when.codes))
+    (when.codes === undefined || hasCode(answer.error, when.codes)) &&
+    (when.param === undefined || answer.error?.param === when.param)
   );
 }
 

@@ -1,5 +1,5 @@
 import type { Failure, NextAction } from "../../domain/payment.js";
-import type { ChargeStatus, ProviderCharge } from "../../domain/provider.js";
+import type { ChargeStatus, ProviderCharge, ProviderFee } from "../../domain/provider.js";
 import { fromStripeAmount } from "./currencies.js";
 import { shownMessage, text } from "./wire-answer.js";
 
@@ -7,7 +7,7 @@ import { shownMessage, text } from "./wire-answer.js";
 export const ATTEMPT_METADATA_KEY = "payment_attempt_id";
 export const TENANT_METADATA_KEY = "tenant_id";
 
-type Fields = Readonly<Record<string, unknown>>;
+export type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * A PaymentIntent as the port has it, or null where what was read is none: no id, status, currency, mode or integer
@@ -38,6 +38,9 @@ export function toProviderCharge(value: unknown): ProviderCharge | null {
     tenantId: text(metadata[TENANT_METADATA_KEY]),
     nextAction: chargeStatus === "requires_action" ? toNextAction(value) : null,
     failure: chargeStatus === "declined" ? toFailure(value["last_payment_error"]) : null,
+    authorizedUntil: chargeStatus === "authorized" ? captureBefore(value) : null,
+    lapsed: chargeStatus === "canceled" && hasLapsed(value),
+    fee: toFee(value),
   };
 }
 
@@ -86,6 +89,54 @@ function toFailure(error: unknown): Failure {
     advice_code: text(fields["advice_code"]),
     retry: "new_key",
   };
+}
+
+// Both are Stripe's own, never a caller's (the SDK's typings of PaymentIntent.cancellation_reason). An authorisation
+// that ran out has been seen with the first; the second is younger (the SDK's changelog).
+const LAPSE_REASONS: readonly unknown[] = ["automatic", "expired"];
+
+/** Stripe also ends what was never authorised for these reasons: then there is no charge, or only a failed one. */
+function hasLapsed(intent: Fields): boolean {
+  const charge = intent["latest_charge"];
+  const wasHeld = charge !== null && !(isFields(charge) && charge["status"] === "failed");
+  return wasHeld && LAPSE_REASONS.includes(intent["cancellation_reason"]);
+}
+
+/** The charge of the last attempt, where it was expanded: it may be an id, or missing in older versions. */
+function latestCharge(intent: Fields): Fields {
+  const charge = intent["latest_charge"];
+  return isFields(charge) ? charge : {};
+}
+
+/** Source: the SDK's typings of Charge.PaymentMethodDetails.Card.capture_before, Unix seconds. */
+function captureBefore(intent: Fields): Date | null {
+  const details = latestCharge(intent)["payment_method_details"];
+  const card = isFields(details) && isFields(details["card"]) ? details["card"] : {};
+  const seconds = card["capture_before"];
+  return typeof seconds === "number" && Number.isSafeInteger(seconds) ? new Date(seconds * 1000) : null;
+}
+
+/** In the currency of the balance, which need not be the payment's. Known once the money is booked. */
+function toFee(intent: Fields): ProviderFee | null {
+  const transaction = latestCharge(intent)["balance_transaction"];
+  if (!isFields(transaction)) return null;
+  const transactionId = text(transaction["id"]);
+  const currency = text(transaction["currency"]);
+  const stripeFee = transaction["fee"];
+  if (transactionId === null || currency === null || !isAmount(stripeFee)) return null;
+  const amount = fromStripeAmount(stripeFee, currency);
+  return amount === null ? null : { transactionId, amount, currency };
+}
+
+/** Whether an object's metadata names this attempt. */
+export function bearsMark(value: unknown, attemptId: string): boolean {
+  const metadata = isFields(value) ? value["metadata"] : null;
+  return isFields(metadata) && metadata[ATTEMPT_METADATA_KEY] === attemptId;
+}
+
+/** The id of what may be shown as an id or as the object itself. */
+export function idOf(value: unknown): string | null {
+  return isFields(value) ? text(value["id"]) : text(value);
 }
 
 export function isFields(value: unknown): value is Fields {

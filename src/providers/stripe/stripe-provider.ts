@@ -3,19 +3,31 @@ import Stripe from "stripe";
 import type { PaymentInput } from "../../domain/payment.js";
 import type {
   AccountOutcome,
+  DisputeLookupOutcome,
+  EffectInput,
   LookupOutcome,
   PaymentProvider,
+  PayoutLookupOutcome,
   PreparedCharge,
   ProviderCall,
+  RefundLookupOutcome,
+  RefundSendOutcome,
   SendContext,
   SendOutcome,
 } from "../../domain/provider.js";
 import type { Logger } from "../../lib/log.js";
 import { prepareChargeParameters, readChargeParameters } from "./charge-parameters.js";
 import { classifySend, lookupRow } from "./classify-error.js";
-import { type FindReference, findCharge } from "./find-charge.js";
+import { toProviderDispute } from "./dispute-outcome.js";
+import { prepareEffectParameters, readEffectParameters } from "./effect-parameters.js";
+import { createdWindow, type FindReference, findCharge } from "./find-charge.js";
+import { findRefund } from "./find-refund.js";
 import { DeadlineHttpClient } from "./http-client.js";
+import { type ListPage, type PageParameters, refusalOf, unanswered } from "./list-pages.js";
 import { isFields, toProviderCharge } from "./outcome.js";
+import { readPayout, SOURCE_EXPANSIONS } from "./payout-movements.js";
+import { toProviderRefund } from "./refund-outcome.js";
+import { CHARGE_EXPANSIONS, type Reference } from "./stored-parameters.js";
 import { deadlinePassed, readAnswer, text, type WireAnswer } from "./wire-answer.js";
 
 export interface StripeProviderOptions {
@@ -42,7 +54,7 @@ const LIVE_KEY = /^[sr]k_live_/;
 // The fallback identity's length in hex digits.
 const KEY_IDENTITY_LENGTH = 16;
 
-type PaymentIntentAnswer = Promise<{ readonly lastResponse: unknown }>;
+type SdkAnswer = Promise<{ readonly lastResponse: unknown }>;
 
 class StripeAdapter implements StripeProvider {
   readonly name = "stripe";
@@ -73,57 +85,111 @@ class StripeAdapter implements StripeProvider {
     this.#http.close();
   }
 
-  prepareCharge(input: PaymentInput, reference: { attemptId: string; tenantId: string }): PreparedCharge {
+  prepareCharge(input: PaymentInput, reference: Reference): PreparedCharge {
     return prepareChargeParameters(input, reference);
+  }
+
+  prepareEffect(input: EffectInput, reference: Reference): PreparedCharge {
+    return prepareEffectParameters(input, reference);
   }
 
   async createCharge(parameters: string, context: SendContext): Promise<SendOutcome> {
     const { api_version: apiVersion, create } = readChargeParameters(parameters);
     const { idempotencyKey } = context;
-    return this.#send(
-      "create",
-      null,
-      context,
-      this.#stripe.paymentIntents.create(create, { idempotencyKey, apiVersion }),
-    );
+    const request = this.#stripe.paymentIntents.create(create, { idempotencyKey, apiVersion });
+    return this.#sendCharge("create", null, context, request);
   }
 
   async confirmCharge(chargeId: string, parameters: string, context: SendContext): Promise<SendOutcome> {
     const { api_version: apiVersion, confirm } = readChargeParameters(parameters);
     const { idempotencyKey } = context;
-    const call = this.#stripe.paymentIntents.confirm(chargeId, confirm, { idempotencyKey, apiVersion });
-    return this.#send("confirm", chargeId, context, call);
+    const request = this.#stripe.paymentIntents.confirm(chargeId, confirm, { idempotencyKey, apiVersion });
+    return this.#sendCharge("confirm", chargeId, context, request);
   }
 
   async cancelCharge(chargeId: string, context: SendContext): Promise<SendOutcome> {
     const { idempotencyKey } = context;
-    return this.#send(
-      "fence",
-      chargeId,
-      context,
-      this.#stripe.paymentIntents.cancel(chargeId, {}, { idempotencyKey }),
-    );
+    const request = this.#stripe.paymentIntents.cancel(chargeId, {}, { idempotencyKey });
+    return this.#sendCharge("fence", chargeId, context, request);
+  }
+
+  async captureCharge(chargeId: string, stored: string, context: SendContext): Promise<SendOutcome> {
+    const { apiVersion, parameters } = readEffectParameters(stored, "capture");
+    const { idempotencyKey } = context;
+    const request = this.#stripe.paymentIntents.capture(chargeId, parameters, { idempotencyKey, apiVersion });
+    return this.#sendCharge("capture", chargeId, context, request);
+  }
+
+  async voidCharge(chargeId: string, stored: string, context: SendContext): Promise<SendOutcome> {
+    const { apiVersion, parameters } = readEffectParameters(stored, "cancel");
+    const { idempotencyKey } = context;
+    const request = this.#stripe.paymentIntents.cancel(chargeId, parameters, { idempotencyKey, apiVersion });
+    return this.#sendCharge("cancel", chargeId, context, request);
+  }
+
+  async createRefund(stored: string, context: SendContext): Promise<RefundSendOutcome> {
+    const { apiVersion, parameters } = readEffectParameters(stored, "refund");
+    const { idempotencyKey } = context;
+    const request = this.#stripe.refunds.create(parameters, { idempotencyKey, apiVersion });
+    const { answer, outcome } = await this.#send("refund", context, request);
+    if (outcome !== "object") return outcome;
+    const refund = toProviderRefund(answer.body);
+    const isOfThis = (refund?.chargeId ?? parameters.payment_intent) === parameters.payment_intent;
+    if (refund === null || !isOfThis) return unreadable(answer);
+    return { type: "refund", refund, replayed: answer.replayed, evidence: answer.evidence };
   }
 
   async getCharge(chargeId: string): Promise<LookupOutcome> {
-    const answer = await readAnswer(this.#stripe.paymentIntents.retrieve(chargeId), this.#log);
-    const { evidence, retryAfterMs } = answer;
-    const verdict = lookupRow(answer).then;
-    if (verdict.type === "missing") return { type: "missing", evidence };
-    if (verdict.type === "unanswered") return { ...verdict, retryAfterMs, evidence };
+    const answer = await this.#ask(
+      this.#stripe.paymentIntents.retrieve(chargeId, { expand: CHARGE_EXPANSIONS }),
+    );
     const charge = toProviderCharge(answer.body);
-    if (charge?.id !== chargeId) return { type: "unanswered", reason: "unreadable", retryAfterMs, evidence };
-    return { type: "found", charge, evidence };
+    const { evidence } = answer;
+    return (
+      refusalOf(answer) ?? (isOf(charge, chargeId) ? { type: "found", charge, evidence } : garbled(answer))
+    );
+  }
+
+  async getRefund(refundId: string): Promise<RefundLookupOutcome> {
+    const answer = await this.#ask(this.#stripe.refunds.retrieve(refundId));
+    const refund = toProviderRefund(answer.body);
+    const { evidence } = answer;
+    return (
+      refusalOf(answer) ?? (isOf(refund, refundId) ? { type: "found", refund, evidence } : garbled(answer))
+    );
+  }
+
+  async getDispute(disputeId: string): Promise<DisputeLookupOutcome> {
+    const answer = await this.#ask(this.#stripe.disputes.retrieve(disputeId));
+    const dispute = toProviderDispute(answer.body);
+    const { evidence } = answer;
+    return (
+      refusalOf(answer) ?? (isOf(dispute, disputeId) ? { type: "found", dispute, evidence } : garbled(answer))
+    );
   }
 
   async findCharge(reference: FindReference): Promise<LookupOutcome> {
-    const endsAt = performance.now() + this.#timeoutMs;
-    const listPage = async (parameters: Stripe.PaymentIntentListParams): Promise<WireAnswer> => {
-      const timeout = Math.floor(endsAt - performance.now());
-      if (timeout < 1) return deadlinePassed();
-      return readAnswer(this.#stripe.paymentIntents.list(parameters, { timeout }), this.#log);
-    };
+    const created = createdWindow(reference);
+    const listPage = this.#paged((page, options) =>
+      this.#stripe.paymentIntents.list({ created, ...page }, options),
+    );
     return findCharge(listPage, reference, this.#log);
+  }
+
+  async findRefund(reference: { attemptId: string; chargeId: string }): Promise<RefundLookupOutcome> {
+    const filter = { payment_intent: reference.chargeId };
+    const listPage = this.#paged((page, options) =>
+      this.#stripe.refunds.list({ ...filter, ...page }, options),
+    );
+    return findRefund(listPage, reference, this.#log);
+  }
+
+  async getPayout(payoutId: string): Promise<PayoutLookupOutcome> {
+    const filter = { payout: payoutId, expand: SOURCE_EXPANSIONS };
+    const listPage = this.#paged((page, options) =>
+      this.#stripe.balanceTransactions.list({ ...filter, ...page }, options),
+    );
+    return readPayout(listPage, payoutId);
   }
 
   account(): Promise<AccountOutcome> {
@@ -135,7 +201,7 @@ class StripeAdapter implements StripeProvider {
   }
 
   async #askAccount(): Promise<AccountOutcome> {
-    const answer = await readAnswer(this.#stripe.accounts.retrieveCurrent(), this.#log);
+    const answer = await this.#ask(this.#stripe.accounts.retrieveCurrent());
     const verdict = lookupRow(answer).then;
     if (verdict.type === "answered") {
       const accountId = isFields(answer.body) ? text(answer.body["id"]) : null;
@@ -150,27 +216,54 @@ class StripeAdapter implements StripeProvider {
     return `key_${this.credentialDigest.slice(0, KEY_IDENTITY_LENGTH)}`;
   }
 
-  async #send(
+  #ask(request: SdkAnswer): Promise<WireAnswer> {
+    return readAnswer(request, this.#log);
+  }
+
+  /** All pages share one deadline, which begins now. */
+  #paged(list: (page: PageParameters, options: Stripe.RequestOptions) => SdkAnswer): ListPage {
+    const endsAt = performance.now() + this.#timeoutMs;
+    return async (page) => {
+      const timeout = Math.floor(endsAt - performance.now());
+      return timeout < 1 ? deadlinePassed() : this.#ask(list(page, { timeout }));
+    };
+  }
+
+  async #sendCharge(
     call: ProviderCall,
     chargeId: string | null,
     context: SendContext,
-    request: PaymentIntentAnswer,
+    request: SdkAnswer,
   ): Promise<SendOutcome> {
-    const answer = await readAnswer(request, this.#log);
-    const { evidence, retryAfterMs, replayed } = answer;
+    const { answer, outcome } = await this.#send(call, context, request);
+    if (outcome !== "object") return outcome;
+    const charge = toProviderCharge(answer.body);
+    if (charge === null || (chargeId !== null && charge.id !== chargeId)) return unreadable(answer);
+    return { type: "object", charge, replayed: answer.replayed, evidence: answer.evidence };
+  }
+
+  async #send(call: ProviderCall, context: SendContext, request: SdkAnswer) {
+    const answer = await this.#ask(request);
     const outcome = classifySend(answer, { call, resend: context.resend });
-    if (outcome === "object") {
-      const charge = toProviderCharge(answer.body);
-      const isAsked = charge !== null && (chargeId === null || charge.id === chargeId);
-      if (isAsked) return { type: "object", charge, replayed, evidence };
-      return { type: "unknown", reason: "unreadable", keySpent: false, retryAfterMs, evidence };
-    }
-    if (outcome.type === "unknown" && outcome.reason === "key_mismatch") {
-      const about = { call, provider_key: context.idempotencyKey, provider_request_id: evidence.requestId };
+    if (outcome !== "object" && outcome.type === "unknown" && outcome.reason === "key_mismatch") {
+      const { requestId } = answer.evidence;
+      const about = { call, provider_key: context.idempotencyKey, provider_request_id: requestId };
       this.#log.error(about, "Stripe knows this key with other parameters: what is sent has drifted");
     }
-    return outcome;
+    return { answer, outcome };
   }
+}
+
+function unreadable({ retryAfterMs, evidence }: WireAnswer): SendOutcome & { type: "unknown" } {
+  return { type: "unknown", reason: "unreadable", keySpent: false, retryAfterMs, evidence };
+}
+
+function garbled(answer: WireAnswer) {
+  return unanswered(answer, "unreadable");
+}
+
+function isOf<T extends { readonly id: string }>(object: T | null, id: string): object is T {
+  return object?.id === id;
 }
 
 /** Answered, in Stripe's form, and the same tomorrow: not a wrong key, a busy key or a limit. */

@@ -10,6 +10,8 @@ export interface WireError {
   readonly code: string | null;
   readonly declineCode: string | null;
   readonly adviceCode: string | null;
+  /** The parameter that is wrong. */
+  readonly param: string | null;
   /** Redacted and cut: it is shown to the client. */
   readonly message: string | null;
 }
@@ -98,6 +100,7 @@ function wireError(error: InstanceType<typeof Stripe.errors.StripeError>): WireE
     code: text(error.code),
     declineCode: text(error.decline_code),
     adviceCode: text(error.advice_code),
+    param: text(error.param),
     message: shownMessage(error.message),
   };
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { ProviderCall, SendContext, SendOutcome } from "../../../../src/domain/provider.js";
+import type { ChargeCall, SendContext, SendOutcome } from "../../../../src/domain/provider.js";
 import {
   type Bench,
   FIRST_SEND,
@@ -20,7 +20,7 @@ beforeEach(() => {
   bench.stripe.requests.length = 0;
 });
 
-async function send(call: ProviderCall, context: SendContext): Promise<SendOutcome> {
+async function send(call: ChargeCall, context: SendContext): Promise<SendOutcome> {
   const { provider } = bench;
   switch (call) {
     case "create":
@@ -54,7 +54,7 @@ const mismatch = { type: "idempotency_error", message: "Keys can only be used wi
 const unknown = (reason: string, keySpent = false) => ({ type: "unknown", reason, keySpent });
 
 // Written from docs.stripe.com/error-low-level and the contract, apart from the table: what each answer comes to.
-const FIRST_SENDS: [string, Answered, object, ProviderCall[]?][] = [
+const FIRST_SENDS: [string, Answered, object, ChargeCall[]?][] = [
   ["a card error", { status: 402, error: declined() }, { type: "declined", replayed: false }],
   [
     "a replayed card error",
@@ -155,7 +155,7 @@ const RE_SENDS: [string, Answered, object][] = [
   ],
 ];
 
-const ALL_CALLS: ProviderCall[] = ["create", "confirm", "fence"];
+const ALL_CALLS: ChargeCall[] = ["create", "confirm", "fence"];
 
 describe("the answer to a first send", () => {
   const cases = FIRST_SENDS.flatMap(([what, answered, expected, calls = ALL_CALLS]) =>

@@ -41,7 +41,7 @@ describe("the parameters of a charge", () => {
         allowed_payment_method_types: ["card"],
         metadata: { payment_attempt_id: ATTEMPT_ID, tenant_id: TENANT_ID },
       },
-      confirm: {},
+      confirm: { expand: ["latest_charge.balance_transaction"] },
     });
   });
 
@@ -62,7 +62,10 @@ describe("the parameters of a charge", () => {
     });
     expect(create).not.toHaveProperty("statement_descriptor");
     expect(create).not.toHaveProperty("return_url");
-    expect(confirm).toEqual({ return_url: given.return_url });
+    expect(confirm).toEqual({
+      return_url: given.return_url,
+      expand: ["latest_charge.balance_transaction"],
+    });
   });
 
   it("hold two ids of ours as metadata: nothing of the merchant's and nothing personal", () => {
@@ -161,7 +164,7 @@ describe("on the wire", () => {
     expect(request).toMatchObject({
       method: "POST",
       path: "/v1/payment_intents/pi_1/confirm",
-      body: "return_url=https%3A%2F%2Fshop.example%2Fback",
+      body: "return_url=https%3A%2F%2Fshop.example%2Fback&expand[0]=latest_charge.balance_transaction",
     });
     expect(request?.headers["idempotency-key"]).toBe(key.idempotencyKey);
   });
@@ -174,6 +177,19 @@ describe("on the wire", () => {
     expect(bench.stripe.requests.map(({ headers }) => headers["stripe-version"])).toEqual([
       "2025-09-30.clover",
       "2025-09-30.clover",
+    ]);
+  });
+
+  it("a text stored before the fee was asked for is sent as it is: its key would not take another parameter", async () => {
+    bench = await startBench({ replies: [json(200, intent())] });
+    const stored =
+      '{"adapter_version":1,"api_version":"2026-10-28.endive","create":{"amount":4200,"currency":"usd"},' +
+      '"confirm":{"return_url":"https://shop.example/back"}}';
+    await bench.provider.confirmCharge("pi_1", stored, RE_SEND);
+    await bench.provider.confirmCharge("pi_1", stored.replace(/"confirm":.*/, '"confirm":{}}'), RE_SEND);
+    expect(bench.stripe.requests.map(({ body }) => body)).toEqual([
+      "return_url=https%3A%2F%2Fshop.example%2Fback",
+      "",
     ]);
   });
 
@@ -198,6 +214,8 @@ describe("on the wire", () => {
       replies: [json(404, { error: { type: "invalid_request_error", code: "resource_missing" } })],
     });
     await bench.provider.getCharge("pi_1/../../charges?x=");
-    expect(bench.stripe.requests[0]?.path).toBe("/v1/payment_intents/pi_1%2F..%2F..%2Fcharges%3Fx%3D");
+    expect(bench.stripe.requests[0]?.path).toBe(
+      "/v1/payment_intents/pi_1%2F..%2F..%2Fcharges%3Fx%3D?expand[0]=latest_charge.balance_transaction",
+    );
   });
 });

@@ -6,8 +6,6 @@ import type {
   SendVerdict,
 } from "../../../../src/providers/stripe/classify-error.js";
 
-const CALL_NAMES = { create: "create", confirm: "confirm", fence: "cancel" } as const;
-
 /** docs/stripe-classification.md, made from the tables of src/providers/stripe/classify-error.ts. */
 export function classificationPage(sends: readonly SendRow[], lookups: readonly LookupRow[]): string {
   return `# How Stripe's answers are classified
@@ -17,14 +15,16 @@ Made from the tables in \`src/providers/stripe/classify-error.ts\`; a test fails
 
 ## Sends
 
-The first row that fits decides. A *re-send* is a send while an earlier one of the same call is unresolved; *replayed*
+The first row that fits decides. Both *fence* and *cancel* cancel the object: the one to close what is not paid, the other
+because the merchant asks. A *re-send* is a send while an earlier one of the same call is unresolved; *replayed*
 means that the answer carries \`Idempotent-Replayed: true\`. An empty cell fits everything.
 
 | # | call | send | replayed | status | error | outcome | because |
 | --- | --- | --- | --- | --- | --- | --- | --- |
 ${sends.map((row, index) => `| ${[index + 1, ...cells(row.when, true), sendVerdict(row.then), row.because].join(" | ")} |`).join("\n")}
 
-- **object**: what the PaymentIntent itself says; one that cannot be read, or has another id, is unknown (unreadable).
+- **object**: what the PaymentIntent or the Refund itself says; one that cannot be read, or is another one, is unknown
+  (unreadable).
   A replayed one describes the past and is fetched before it is believed.
 - **not performed**: this send had no effect and never will. **rejected**, **declined**: final.
 - **unknown**: the object is asked about before anything is sent again, and never given up for failed. With *key spent*
@@ -36,7 +36,8 @@ ${sends.map((row, index) => `| ${[index + 1, ...cells(row.when, true), sendVerdi
 | --- | --- | --- | --- |
 ${lookups.map((row, index) => `| ${[index + 1, ...cells(row.when, false), lookupVerdict(row.then)].join(" | ")} |`).join("\n")}
 
-A look-up by our own reference is *absent* only after the last page of the list; a 404 for the list is *unanswered*.
+A look-up by our own reference is *absent* only after the last page of the list. A list is *missing* where what it is of
+is missing; a 404 for a list that is of nothing, or for a later page, is *unanswered*.
 `;
 }
 
@@ -46,11 +47,10 @@ function cells(when: Condition, ofSend: boolean): string[] {
   const error = [
     when.type === undefined ? "" : `type \`${when.type}\``,
     (when.codes ?? []).map((code) => `\`${code}\``).join(", "),
+    when.param === undefined ? "" : `about \`${when.param}\``,
   ];
   const told = [status(when), error.filter((part) => part !== "").join(", ")];
-  return ofSend
-    ? [(when.calls ?? []).map((call) => CALL_NAMES[call]).join(", "), send, replayed, ...told]
-    : told;
+  return ofSend ? [(when.calls ?? []).join(", "), send, replayed, ...told] : told;
 }
 
 const FAULT_NAMES = {

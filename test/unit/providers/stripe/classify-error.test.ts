@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { PROVIDER_CALLS } from "../../../../src/domain/provider.js";
+import { CHARGE_CALLS, EFFECT_CALLS } from "../../../../src/domain/provider.js";
 import {
   classifySend,
   LOOKUP_TABLE,
@@ -15,16 +15,16 @@ import { classificationPage } from "./classification-page.js";
 const PAGE = fileURLToPath(new URL("../../../../docs/stripe-classification.md", import.meta.url));
 
 function answer(
-  parts: Partial<WireAnswer> & { type?: string | null; code?: string | null; declineCode?: string | null },
+  parts: Partial<WireAnswer> & { type?: string; code?: string | null; param?: string | null },
 ): WireAnswer {
-  const { type = "invalid_request_error", code = null, declineCode = null, ...rest } = parts;
+  const { type = "invalid_request_error", code = null, param = null, ...rest } = parts;
   const failed = parts.fault === undefined && (parts.status ?? 0) >= 400;
   return {
     fault: null,
     status: 200,
     replayed: false,
     retryAfterMs: null,
-    error: failed ? { type, code, declineCode, adviceCode: null, message: null } : null,
+    error: failed ? { type, code, declineCode: null, adviceCode: null, param, message: null } : null,
     body: null,
     evidence: { httpStatus: parts.status ?? null, code, requestId: null },
     ...rest,
@@ -37,12 +37,13 @@ const STATUSES = [
   504, 599,
 ];
 const TYPES = ["api_error", "card_error", "idempotency_error", "invalid_request_error"];
-const CODES = [
+const CODES = new Set([
   null,
   "something_new",
   "resource_missing",
   ...SEND_TABLE.flatMap(({ when }) => when.codes ?? []),
-];
+]);
+const PARAMS = [null, "amount", "something_else"];
 
 /** Every answer that differs in anything the table looks at. */
 const everyAnswer: WireAnswer[] = [
@@ -54,11 +55,15 @@ const everyAnswer: WireAnswer[] = [
   ),
   ...STATUSES.flatMap((status) =>
     [false, true].flatMap((replayed) =>
-      TYPES.flatMap((type) => CODES.map((code) => answer({ status, replayed, type, code }))),
+      TYPES.flatMap((type) =>
+        [...CODES].flatMap((code) => PARAMS.map((param) => answer({ status, replayed, type, code, param }))),
+      ),
     ),
   ),
 ];
-const everySend = PROVIDER_CALLS.flatMap((call) => [false, true].map((resend) => ({ call, resend })));
+const everySend = [...CHARGE_CALLS, ...EFFECT_CALLS].flatMap((call) =>
+  [false, true].map((resend) => ({ call, resend })),
+);
 const everyCase = everySend.flatMap((send) =>
   everyAnswer.map((wire) => ({ send, wire, outcome: classifySend(wire, send) })),
 );
@@ -135,9 +140,8 @@ describe("the table of questions", () => {
   it("takes nothing but Stripe's own word for a missing object", () => {
     const missing = everyAnswer.filter((wire) => lookupRow(wire).then.type === "missing");
     expect(missing.length).toBeGreaterThan(0);
-    expect(missing.every(({ status, error }) => status === 404 && error?.code === "resource_missing")).toBe(
-      true,
-    );
+    const said = missing.map(({ status, error }) => `${status} ${error?.code}`);
+    expect(new Set(said)).toEqual(new Set(["400 resource_missing", "404 resource_missing"]));
     expect(lookupRow(answer({ status: 404, code: "resource_missing" })).then).toEqual({ type: "missing" });
   });
 });

@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { MOST_PAGES } from "../../../../src/providers/stripe/find-charge.js";
+import { MOST_PAGES } from "../../../../src/providers/stripe/list-pages.js";
 import {
   ATTEMPT_ID,
   type Bench,
   intent,
   json,
+  page,
   type Reply,
   reset,
   startBench,
@@ -21,8 +22,6 @@ beforeEach(async () => {
 });
 afterEach(() => bench.close());
 
-const page = (data: unknown[], more = false, headers = {}): Reply =>
-  json(200, { object: "list", data, has_more: more, url: "/v1/payment_intents" }, headers);
 const foreign = (id: string) => intent({ id, metadata: { payment_attempt_id: "att_other" } });
 const find = () => bench.provider.findCharge(REFERENCE);
 const error = (code?: string) => ({ error: { type: "invalid_request_error", ...(code ? { code } : {}) } });
@@ -51,7 +50,7 @@ describe("the question by id", () => {
     });
     expect(bench.stripe.requests[0]).toMatchObject({
       method: "GET",
-      path: "/v1/payment_intents/pi_1",
+      path: "/v1/payment_intents/pi_1?expand[0]=latest_charge.balance_transaction",
       body: "",
     });
   });

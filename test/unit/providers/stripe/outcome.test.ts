@@ -24,6 +24,9 @@ describe("a PaymentIntent, read as a charge", () => {
       tenantId: TENANT_ID,
       nextAction: null,
       failure: null,
+      authorizedUntil: null,
+      lapsed: false,
+      fee: null,
     });
   });
 
@@ -102,6 +105,96 @@ describe("a PaymentIntent, read as a charge", () => {
       amount: null,
       amountCaptured: 0,
     });
+  });
+
+  const charge = (changes: object = {}) => ({
+    id: "ch_1",
+    object: "charge",
+    status: "succeeded",
+    payment_method_details: { type: "card", card: { capture_before: 1_796_000_000 } },
+    balance_transaction: { id: "txn_1", object: "balance_transaction", fee: 152, currency: "eur" },
+    ...changes,
+  });
+
+  it("says until when an authorisation holds, and only while it does", () => {
+    const held = intent({ status: "requires_capture", latest_charge: charge() });
+    expect(toProviderCharge(held)?.authorizedUntil).toEqual(new Date(1_796_000_000_000));
+    const captured = intent({ status: "succeeded", latest_charge: charge() });
+    expect(toProviderCharge(captured)?.authorizedUntil).toBeNull();
+  });
+
+  it("says what Stripe kept, in the currency of its balance and our unit", () => {
+    const paid = (changes: object) => toProviderCharge(intent({ status: "succeeded", ...changes }))?.fee;
+    expect(paid({ latest_charge: charge() })).toEqual({
+      transactionId: "txn_1",
+      amount: 152,
+      currency: "eur",
+    });
+    const inShillings = { id: "txn_1", fee: 15_200, currency: "ugx" };
+    expect(paid({ latest_charge: charge({ balance_transaction: inShillings }) })).toMatchObject({
+      amount: 152,
+      currency: "ugx",
+    });
+  });
+
+  it.each([
+    ["an id alone", { latest_charge: "ch_1" }],
+    ["no charge", { latest_charge: null }],
+    ["no such member", {}],
+    ["the list of old versions", { charges: { object: "list", data: [] } }],
+    ["a charge without details", { latest_charge: { id: "ch_1", payment_method_details: null } }],
+    ["other details", { latest_charge: charge({ payment_method_details: {}, balance_transaction: null }) }],
+    [
+      "ids and texts",
+      {
+        latest_charge: charge({
+          payment_method_details: { card: { capture_before: "soon" } },
+          balance_transaction: "txn_1",
+        }),
+      },
+    ],
+    [
+      "a fee that is none",
+      {
+        latest_charge: charge({
+          payment_method_details: { card: {} },
+          balance_transaction: { id: "txn_1", fee: "152", currency: "usd" },
+        }),
+      },
+    ],
+    [
+      "a fee that our unit cannot show",
+      {
+        latest_charge: charge({
+          payment_method_details: { card: null },
+          balance_transaction: { id: "txn_1", fee: 152, currency: "isk" },
+        }),
+      },
+    ],
+  ])("knows neither from %s", (_what, changes) => {
+    expect(toProviderCharge(intent({ status: "requires_capture", ...changes }))).toMatchObject({
+      status: "authorized",
+      authorizedUntil: null,
+      fee: null,
+    });
+  });
+
+  it.each([
+    ["automatic", { latest_charge: "ch_1" }, true],
+    ["expired", { latest_charge: "ch_1" }, true],
+    ["automatic", { latest_charge: { id: "ch_1", status: "succeeded" } }, true],
+    ["automatic", {}, true],
+    ["automatic", { latest_charge: null }, false],
+    ["automatic", { latest_charge: { id: "ch_1", status: "failed" } }, false],
+    ["requested_by_customer", { latest_charge: "ch_1" }, false],
+    ["abandoned", { latest_charge: "ch_1" }, false],
+    ["void_invoice", { latest_charge: "ch_1" }, false],
+    [null, { latest_charge: "ch_1" }, false],
+  ])("canceled as %s, with %o: lapsed is %s", (reason, changes, lapsed) => {
+    const canceled = intent({ status: "canceled", cancellation_reason: reason, ...changes });
+    expect(toProviderCharge(canceled)?.lapsed).toBe(lapsed);
+    const held = intent({ status: "requires_capture", cancellation_reason: reason, ...changes });
+    expect(toProviderCharge(held)?.lapsed).toBe(false);
   });
 
   it("belongs to nobody where it carries no marks of ours", () => {

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from "node:net";
 import { Writable } from "node:stream";
 import type { PaymentInput } from "../../../../src/domain/payment.js";
+import type { EffectInput } from "../../../../src/domain/provider.js";
 import { createLogger, type Logger } from "../../../../src/lib/log.js";
 import {
   createStripeProvider,
@@ -134,6 +135,27 @@ export function intent(changes: Record<string, unknown> = {}): Record<string, un
   };
 }
 
+export function refund(changes: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    id: "re_1",
+    object: "refund",
+    amount: 1500,
+    balance_transaction: "txn_re_1",
+    charge: "ch_1",
+    currency: "usd",
+    metadata: { payment_attempt_id: ATTEMPT_ID, tenant_id: TENANT_ID },
+    payment_intent: "pi_1",
+    reason: null,
+    status: "succeeded",
+    ...changes,
+  };
+}
+
+/** One page of a list. */
+export function page(data: readonly unknown[], more = false): Reply {
+  return json(200, { object: "list", data, has_more: more, url: "/v1/objects" });
+}
+
 export function paymentInput(changes: Partial<PaymentInput> = {}): PaymentInput {
   return {
     amount: 4200,
@@ -156,6 +178,19 @@ export function parametersOf(provider: StripeProvider, changes: Partial<PaymentI
     attemptId: ATTEMPT_ID,
     tenantId: TENANT_ID,
   });
+  if (!prepared.ok) throw new Error(prepared.detail);
+  return prepared.parameters;
+}
+
+export const EFFECTS = {
+  capture: { call: "capture", amount: 4200, currency: "usd" },
+  cancel: { call: "cancel", reason: null },
+  refund: { call: "refund", chargeId: "pi_1", amount: 1500, currency: "usd", reason: null },
+} as const satisfies { [Call in EffectInput["call"]]: EffectInput & { call: Call } };
+
+/** The stored parameters of an effect that the adapter takes. */
+export function effectOf(provider: StripeProvider, input: EffectInput): string {
+  const prepared = provider.prepareEffect(input, { attemptId: ATTEMPT_ID, tenantId: TENANT_ID });
   if (!prepared.ok) throw new Error(prepared.detail);
   return prepared.parameters;
 }

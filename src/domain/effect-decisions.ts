@@ -1,0 +1,118 @@
+import type { Change, ChargeView, EffectAnswer, TimelineNote } from "./charge-change.js";
+import { budgetIsOver, keyLifetimeIsOver, resolved, unchanged } from "./charge-change.js";
+import { type WaitFor, waiting } from "./charge-decisions.js";
+import { effectCallOf } from "./effect-steps.js";
+import type { Failure } from "./payment.js";
+import { canRefund } from "./transition.js";
+
+/** The provider answered that the object is not where the call expects it; asked, it did not show the effect. */
+export const STATE_CONFLICT = "state_conflict";
+
+/** Try or ask again later. Where a review opens beside it, a refund shows that. */
+export function effectWaiting(view: ChargeView, wait: WaitFor): Change {
+  const change = waiting(view, wait);
+  return change.review === null ? change : { ...change, ...refundReview(view) };
+}
+
+/** A person must look. The attempt keeps its state and is asked about again later. */
+export function effectUnderReview(view: ChargeView, reason: string, note: TimelineNote | null): Change {
+  const { attempt } = view;
+  const inFlight = attempt.state === "sending";
+  const change = waiting(view, {
+    reason,
+    note,
+    events: inFlight ? ["OUTCOME_UNKNOWN"] : [],
+    attempt: {
+      unresolved: attempt.unresolved || inFlight,
+      unknownSince: attempt.unknownSince ?? view.now,
+    },
+  });
+  return { ...change, review: reason, ...refundReview(view) };
+}
+
+function refundReview({ refund }: ChargeView): Pick<Change, "refund"> {
+  return refund !== null && canRefund(refund.status, "REVIEW") ? { refund: { event: "REVIEW" } } : {};
+}
+
+/** Nothing is left to do, and the request has its answer. */
+export function effectEnded(
+  view: ChargeView,
+  answer: EffectAnswer,
+  reason: string,
+  note: TimelineNote | null,
+): Change {
+  return {
+    attemptEvents: ["END"],
+    attempt: resolved(view.attempt),
+    paymentEvent: null,
+    payment: { effectEnded: true },
+    answer,
+    reason,
+    review: null,
+    note,
+    then: { type: "end" },
+  };
+}
+
+/** A final refusal without effect: the payment stays as it is, a refund has failed. */
+export function effectRefused(
+  view: ChargeView,
+  answer: EffectAnswer & { type: "refused" },
+  failure: Failure,
+  note: TimelineNote | null,
+): Change {
+  const change = effectEnded(view, answer, "refused", note);
+  return view.refund === null ? change : { ...change, refund: { event: "FAIL", failure } };
+}
+
+/** Proven to be without effect: every send was refused before execution, and the budget is over. */
+export function effectNotPerformed(view: ChargeView, reason: string, note: TimelineNote | null): Change {
+  const change = effectEnded(view, { type: "not_performed" }, reason, note);
+  if (view.refund === null) return change;
+  const failure: Failure = {
+    code: "provider_unavailable",
+    decline_code: null,
+    advice_code: null,
+    message: "The provider did not make the refund in time; nothing was refunded.",
+    retry: "same_key",
+  };
+  return { ...change, refund: { event: "FAIL", failure } };
+}
+
+/**
+ * The effect is not visible. It is sent again under the same key while that guards it; past the budget it has failed
+ * where every send was refused before execution. A stored error is the key's last word: a capture or cancel then gets
+ * another key, since its object can be captured or canceled once alone; a refund never does.
+ */
+export function sendAgain(view: ChargeView, note: TimelineNote): Change {
+  const { attempt } = view;
+  if (attempt.state === "following" || attempt.state === "completed") {
+    return effectWaiting(view, { reason: "provider_went_back", note });
+  }
+  if (!attempt.unresolved && budgetIsOver(view)) return effectNotPerformed(view, "retry_budget_over", note);
+  if (attempt.unresolved && keyLifetimeIsOver(view, attempt.effectFirstSentAt)) {
+    return effectUnderReview(view, "provider_key_lifetime_over", note);
+  }
+  if (attempt.keySpent && attempt.kind === "refund") {
+    return effectUnderReview(view, "provider_key_spent", note);
+  }
+  // The provider has just refused it for the object's state: at once it would refuse it again.
+  if (attempt.waitReason === STATE_CONFLICT) {
+    return effectWaiting(view, { reason: "state_conflict_unseen", note });
+  }
+  return {
+    attemptEvents: [],
+    attempt: {
+      ...unchanged(attempt),
+      keySpent: false,
+      fenceRound: attempt.keySpent ? attempt.fenceRound + 1 : attempt.fenceRound,
+      waitReason: null,
+    },
+    paymentEvent: null,
+    payment: {},
+    reason: attempt.keySpent ? "send again, next key" : "send again, same key",
+    review: null,
+    note,
+    then: { type: "send", call: effectCallOf(view) },
+  };
+}

@@ -1,0 +1,91 @@
+import type { Change, ChargeView, Question, Then, TimelineNote } from "./charge-change.js";
+import { provenByRow, unchanged } from "./charge-change.js";
+import { type AccountView, accountDiffers } from "./charge-steps.js";
+import { effectNotPerformed, effectUnderReview, effectWaiting } from "./effect-decisions.js";
+import type { EffectCall } from "./provider.js";
+
+/**
+ * What a worker does first with a claimed capture, cancel or refund. `markedNow`: the claim itself recorded that the
+ * call is about to be sent; without it, `sending` was left by a worker that died or lost its lease.
+ */
+export function firstEffectStep(view: ChargeView, account: AccountView, markedNow: boolean): Then | Change {
+  const { attempt } = view;
+  const barred = barredByAccount(view, account);
+  if (barred !== null) return barred;
+  switch (attempt.state) {
+    case "sending":
+      return markedNow ? { type: "send", call: effectCallOf(view) } : effectLeftUnknown(view);
+    case "started":
+    case "send_unknown":
+    case "following":
+    case "completed":
+      return { type: "ask", question: questionOf(view) };
+    case "creating":
+    case "create_unknown":
+    case "charge_created":
+    case "confirming":
+    case "confirm_unknown":
+    case "fencing":
+      throw new Error(`attempt ${attempt.id} of a ${attempt.kind} is in ${attempt.state}`);
+  }
+}
+
+export function effectCallOf({ attempt }: ChargeView): EffectCall {
+  if (attempt.kind === "charge") throw new Error(`attempt ${attempt.id} is a charge`);
+  return attempt.kind;
+}
+
+/** What can be asked: about the refund where its id is known, else for it; of the others about their charge object. */
+export function questionOf({ attempt, refund }: ChargeView): Question {
+  if (attempt.kind !== "refund") return "get";
+  return refund?.providerRefundId == null ? "find_refund" : "get_refund";
+}
+
+/** Another account or mode never sends and never asks, save for an object's own account under a rotated key. */
+function barredByAccount(view: ChargeView, account: AccountView): Change | Then | null {
+  const { attempt } = view;
+  if (account.type === "known") {
+    const difference = accountDiffers(view, account);
+    if (difference === "none") return null;
+    if (difference === "credential") {
+      return attempt.state === "sending"
+        ? effectLeftUnknown(view)
+        : { type: "ask", question: questionOf(view) };
+    }
+    return effectUnderReview(view, "provider_account_changed", null);
+  }
+  if (provenByRow(view)) return effectNotPerformed(view, account.reason, null);
+  const { reason } = account;
+  return attempt.state === "sending"
+    ? effectWaiting(view, {
+        reason,
+        note: null,
+        events: ["OUTCOME_UNKNOWN"],
+        attempt: { unresolved: true, unknownSince: attempt.unknownSince ?? view.now },
+      })
+    : effectWaiting(view, { reason, note: null });
+}
+
+function effectLeftUnknown(view: ChargeView): Change {
+  const note: TimelineNote = {
+    kind: "send",
+    call: effectCallOf(view),
+    outcome: "unknown: worker_lost",
+    evidence: null,
+  };
+  return {
+    attemptEvents: ["OUTCOME_UNKNOWN"],
+    attempt: {
+      ...unchanged(view.attempt),
+      unresolved: true,
+      waitReason: "worker_lost",
+      unknownSince: view.attempt.unknownSince ?? view.now,
+    },
+    paymentEvent: null,
+    payment: {},
+    reason: "worker_lost",
+    review: null,
+    note,
+    then: { type: "ask", question: questionOf(view) },
+  };
+}

@@ -1,0 +1,35 @@
+import { JSON_TYPE } from "../../domain/documents.js";
+import { PawlError } from "../../domain/errors.js";
+import type { Deps } from "../../operations/deps.js";
+import { receiveProviderEvent } from "../../operations/receive-provider-event.js";
+import type { Work } from "../exchange.js";
+import { readBody } from "../read-body.js";
+import { headerLines } from "../request-headers.js";
+
+export const PROVIDER_WEBHOOKS_PATH = "/v1/providers/stripe/webhooks";
+
+const MAX_BODY_BYTES = 1024 * 1024;
+const RECEIVED = { status: 200, headers: { "Content-Type": JSON_TYPE }, body: '{"received":true}' } as const;
+
+/**
+ * Stripe's events: no key of ours, for the signature over the raw bytes is the credential, and no look at the content
+ * type. 2xx once the event is stored or needs no storing; anything else makes Stripe send it again.
+ */
+export function receiveStripeEvent(deps: Deps): Work {
+  return async ({ http }) => {
+    if (deps.settings.stripeWebhookSecrets.length === 0) {
+      throw new PawlError("provider_webhooks_closed", "STRIPE_WEBHOOK_SECRET is not set.");
+    }
+    const { incoming } = http.env;
+    const timeoutMs = deps.settings.requestBodyTimeoutMs;
+    const body = await readBody(incoming, { maxBytes: MAX_BODY_BYTES, timeoutMs });
+    const received = await receiveProviderEvent(deps, body, headerLines(incoming, "stripe-signature"));
+    if (received.type === "refused") {
+      throw new PawlError(
+        "webhook_signature_invalid",
+        "No Stripe-Signature over exactly these bytes, by a secret of this endpoint and within 5 minutes.",
+      );
+    }
+    return RECEIVED;
+  };
+}

@@ -1,0 +1,61 @@
+import { withDatabase } from "../store/db.js";
+import { claimDeliveries } from "../store/deliveries.js";
+import { type DeliveryDeps, deliverEvent } from "./deliver-event.js";
+
+/** From the end of a try's deadline to the end of its lease: time for its outcome to be written. */
+const LEASE_MARGIN_MS = 5_000;
+
+/**
+ * The deliveries that this process has under way. Places are shared so that slow receivers never take the last one: an
+ * endpoint may take a third as many as are free, so one alone gets a quarter of all, and several together leave room.
+ */
+export class DeliveryPool {
+  readonly #running = new Set<Promise<void>>();
+  readonly #underWay = new Map<string, number>();
+
+  constructor(
+    private readonly deps: DeliveryDeps,
+    /** Called when there is something to claim, or a place for it. */
+    readonly wake: () => void,
+  ) {}
+
+  /** Claims due deliveries and starts them; does not wait for their ends. True: there may be more. */
+  async claim(): Promise<boolean> {
+    const { deps } = this;
+    const free = deps.settings.webhookConcurrency - this.#running.size;
+    if (free <= 0) return false;
+    const claimed = await withDatabase(() =>
+      claimDeliveries(deps.db.sql, {
+        // No round takes all places, since what it takes is not counted before the next one.
+        limit: Math.ceil(free / 2),
+        share: Math.floor(free / 3),
+        underWay: this.#underWay,
+        leaseMs: deps.settings.webhookTimeoutMs + LEASE_MARGIN_MS,
+        toBroker: deps.broker !== null,
+      }),
+    );
+    for (const delivery of claimed) this.#start(delivery.endpointId, deliverEvent(deps, delivery));
+    return claimed.length > 0;
+  }
+
+  #start(endpointId: string, delivering: Promise<void>): void {
+    this.#underWay.set(endpointId, (this.#underWay.get(endpointId) ?? 0) + 1);
+    const run = delivering
+      .catch((error: unknown) => {
+        this.deps.log.error({ err: error, endpoint: endpointId }, "delivery left to its lease");
+      })
+      .finally(() => {
+        this.#running.delete(run);
+        const left = (this.#underWay.get(endpointId) ?? 1) - 1;
+        if (left > 0) this.#underWay.set(endpointId, left);
+        else this.#underWay.delete(endpointId);
+        this.wake();
+      });
+    this.#running.add(run);
+  }
+
+  /** Resolves when every delivery under way has come to an end. */
+  async drain(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+}

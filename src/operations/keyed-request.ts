@@ -1,0 +1,221 @@
+import {
+  JSON_TYPE,
+  type JsonValue,
+  paymentDocument,
+  paymentPath,
+  refundDocument,
+  refundPath,
+  type StoredResponse,
+} from "../domain/documents.js";
+import { PawlError } from "../domain/errors.js";
+import type { Payment, Resolution } from "../domain/payment.js";
+import type { Refund } from "../domain/refund.js";
+import { withDatabase } from "../store/db.js";
+import { type KeyRecord, readKey } from "../store/idempotency-keys.js";
+import { readPayment, readPaymentOfAttempts } from "../store/payments.js";
+import { readRefund } from "../store/refunds.js";
+import { attemptIdOf } from "./attempt-id.js";
+import type { Settled } from "./await-outcome.js";
+import type { Caller, Deps, RequestContext } from "./deps.js";
+
+/** How long the caller waits for the outcome; `explicit`: a well-formed Prefer asked for it. */
+export interface WaitPreference {
+  readonly waitMs: number;
+  readonly explicit: boolean;
+}
+
+export type KeyedAnswer =
+  | {
+      readonly type: "final";
+      readonly response: StoredResponse;
+      readonly replayed: boolean;
+      readonly keyExpiresAt: Date | null;
+    }
+  /** The work goes on: the resource as it is, and where to look for it. */
+  | {
+      readonly type: "processing";
+      readonly document: { readonly [name: string]: JsonValue };
+      readonly location: string;
+    };
+
+/** A request under an Idempotency-Key whose effect is made by a worker. The identity is (tenant, operation, key). */
+export interface KeyedRequest {
+  readonly caller: Caller;
+  readonly context: RequestContext;
+  readonly operation: string;
+  readonly key: string;
+  readonly fingerprint: string;
+  readonly wait: WaitPreference;
+}
+
+/** What a key stands for. */
+export interface Resource {
+  readonly payment: Payment;
+  readonly refund: Refund | null;
+  readonly refundResolution: Resolution | null;
+}
+
+/** Runs of one key that are searched for when its record is purged: each stands for a proven provider outage. */
+const MOST_RUNS_SEARCHED = 50;
+export const RETRY_AFTER_SECONDS = 1;
+
+export function keyNameOf({ caller, operation, key }: KeyedRequest) {
+  return { tenantId: caller.tenantId, operation, key };
+}
+
+export function readKeyOf(deps: Deps, request: KeyedRequest): Promise<KeyRecord | null> {
+  return withDatabase(() => readKey(deps.db.sql, keyNameOf(request)));
+}
+
+/** The key's record is purged or lost and an attempt derived from it stands: it is refused. Null: there is none. */
+export async function refusalOfFormerKey(deps: Deps, request: KeyedRequest): Promise<PawlError | null> {
+  const ids = Array.from({ length: MOST_RUNS_SEARCHED }, (_, at) =>
+    attemptIdOf(deps.installationSecret, keyNameOf(request), at + 1),
+  );
+  const former = await withDatabase(() => readPaymentOfAttempts(deps.db.sql, request.caller.tenantId, ids));
+  return former === null ? null : expired(former);
+}
+
+/**
+ * What the key's record says of this request. `runAfresh` makes it the next run where the last is proven to be without
+ * effect; it and the whole yield null where the record has changed meanwhile and must be looked at again.
+ */
+export async function answerFromKey(
+  deps: Deps,
+  request: KeyedRequest,
+  record: KeyRecord,
+  runAfresh: () => Promise<KeyedAnswer | null>,
+): Promise<KeyedAnswer | null> {
+  if (record.expired) throw expired((await readResource(deps, request, record.resourceId)).payment);
+  if (record.fingerprint !== request.fingerprint) {
+    throw new PawlError("idempotency_key_reused", "This Idempotency-Key was first used for another request.");
+  }
+  switch (record.state) {
+    case "completed":
+      return replay(record);
+    case "failed_retryable":
+      return runAfresh();
+    case "in_progress":
+      return waitForOther(deps, request, record);
+  }
+}
+
+/** The caller of an accepted run waits for its outcome; `pending` is what it is told when the wait ends first. */
+export async function waitForOutcome(
+  deps: Deps,
+  request: KeyedRequest,
+  accepted: { readonly attemptId: string; readonly run: number; readonly resourceId: string },
+  pending: () => KeyedAnswer | Promise<KeyedAnswer>,
+): Promise<KeyedAnswer> {
+  const { caller, context, wait } = request;
+  const settling = deps.outcomes.wait(caller.tenantId, accepted.attemptId, wait.waitMs, context.signal);
+  deps.due.accepted();
+  const settled = await settling;
+  if (settled !== null) return answerFromOutcome(deps, request, accepted, settled, false);
+  // What ended while the wait did is still answered as ended.
+  return wait.waitMs > 0
+    ? answerFromOutcome(deps, request, accepted, { type: "elsewhere" }, false)
+    : pending();
+}
+
+/** A duplicate waits only when it asks to; then it replays what came, else it is told that the first still runs. */
+async function waitForOther(deps: Deps, request: KeyedRequest, record: KeyRecord): Promise<KeyedAnswer> {
+  const { run, resourceId } = record;
+  if (request.wait.explicit) {
+    const { caller, context, wait } = request;
+    const attemptId = attemptIdOf(deps.installationSecret, keyNameOf(request), run);
+    const settled = await deps.outcomes.wait(caller.tenantId, attemptId, wait.waitMs, context.signal);
+    const running = { attemptId, run, resourceId };
+    const answer = await answerFromOutcome(deps, request, running, settled ?? { type: "elsewhere" }, true);
+    if (answer.type === "final") return answer;
+  }
+  const { payment, refund } = await readResource(deps, request, resourceId);
+  throw new PawlError(
+    "idempotency_key_in_progress",
+    "The first request with this key has no final answer yet.",
+    { payment, ...(refund === null ? {} : { refund }), retryAfterSeconds: RETRY_AFTER_SECONDS },
+  );
+}
+
+async function answerFromOutcome(
+  deps: Deps,
+  request: KeyedRequest,
+  accepted: { readonly run: number; readonly resourceId: string },
+  settled: Settled,
+  replayed: boolean,
+): Promise<KeyedAnswer> {
+  if (settled.type === "here" && settled.response !== null) {
+    return { type: "final", response: settled.response, replayed, keyExpiresAt: settled.keyExpiresAt };
+  }
+  const record = await readKeyOf(deps, request);
+  const isOurs = record !== null && record.run === accepted.run;
+  if (isOurs && record.state === "completed") return { ...replay(record), replayed };
+  const resource = await readResource(deps, request, accepted.resourceId);
+  // A later run means that this one was proven to be without effect.
+  const ended = record !== null && (record.run > accepted.run || record.state === "failed_retryable");
+  if (ended) throw notPerformed(resource);
+  return processing(resource);
+}
+
+function notPerformed({ payment, refund }: Resource): PawlError {
+  const failure = refund === null ? payment.failure : refund.failure;
+  return new PawlError(
+    "provider_unavailable",
+    failure?.message ?? "The provider could not be reached in time; nothing was done.",
+    { payment, ...(refund === null ? {} : { refund }), retryAfterSeconds: RETRY_AFTER_SECONDS },
+  );
+}
+
+function replay(record: KeyRecord): KeyedAnswer & { type: "final" } {
+  if (record.responseStatus === null || record.responseBody === null) {
+    throw new Error(`the key of ${record.resourceId} is completed without an answer`);
+  }
+  const headers = {
+    "Content-Type": record.responseHeaders?.["Content-Type"] ?? JSON_TYPE,
+    Location: record.responseHeaders?.["Location"] ?? pathOf(record.resourceId),
+  };
+  return {
+    type: "final",
+    response: { status: record.responseStatus, headers, body: record.responseBody },
+    replayed: true,
+    keyExpiresAt: record.expiresAt,
+  };
+}
+
+export function processing({ payment, refund, refundResolution }: Resource): KeyedAnswer {
+  return refund === null
+    ? { type: "processing", document: paymentDocument(payment), location: paymentPath(payment.id) }
+    : {
+        type: "processing",
+        document: refundDocument(refund, refundResolution),
+        location: refundPath(refund.id),
+      };
+}
+
+function isRefund(resourceId: string): boolean {
+  return resourceId.startsWith("re_");
+}
+
+function pathOf(resourceId: string): string {
+  return isRefund(resourceId) ? refundPath(resourceId) : paymentPath(resourceId);
+}
+
+export async function readResource(deps: Deps, request: KeyedRequest, resourceId: string): Promise<Resource> {
+  const { tenantId } = request.caller;
+  const view = isRefund(resourceId)
+    ? await withDatabase(() => readRefund(deps.db.sql, tenantId, resourceId))
+    : null;
+  const payment = await withDatabase(() =>
+    readPayment(deps.db.sql, tenantId, view?.refund.paymentId ?? resourceId),
+  );
+  if (payment === null) throw new Error(`the key's resource ${resourceId} does not exist`);
+  return { payment, refund: view?.refund ?? null, refundResolution: view?.resolution ?? null };
+}
+
+function expired(payment: Payment): PawlError {
+  return new PawlError(
+    "idempotency_key_expired",
+    "The key has expired; its payment exists and is shown here.",
+    { payment },
+  );
+}

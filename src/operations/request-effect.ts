@@ -1,0 +1,271 @@
+import { type Admission, admit, type EffectRequest } from "../domain/admit-effect.js";
+import { refundDocument, type StoredResponse } from "../domain/documents.js";
+import { PawlError } from "../domain/errors.js";
+import { problemResponse } from "../domain/final-response.js";
+import type { Payment } from "../domain/payment.js";
+import type { EffectInput } from "../domain/provider.js";
+import type { Refund } from "../domain/refund.js";
+import { fingerprint } from "../lib/fingerprint.js";
+import { newId } from "../lib/ids.js";
+import {
+  claimKey,
+  completeKey,
+  type EffectRow,
+  insertEffect,
+  type KeyClaim,
+  type LockedPayment,
+  lockPayment,
+} from "../store/accept-effect.js";
+import { type Queryable, violatedConstraint, withDatabase } from "../store/db.js";
+import { readPayment } from "../store/payments.js";
+import { attemptIdOf } from "./attempt-id.js";
+import type { Caller, Deps, RequestContext } from "./deps.js";
+import {
+  answerFromKey,
+  type KeyedAnswer,
+  type KeyedRequest,
+  keyNameOf,
+  processing,
+  RETRY_AFTER_SECONDS,
+  readKeyOf,
+  readResource,
+  refusalOfFormerKey,
+  type WaitPreference,
+  waitForOutcome,
+} from "./keyed-request.js";
+
+/** The operations under which the keys of effects are kept. */
+export const EFFECT_OPERATIONS = {
+  capture: "payments.capture",
+  cancel: "payments.cancel",
+  refund: "refunds.create",
+} as const;
+
+/** Records that change between two looks (a run that ends, a purge) are looked at again so many times. */
+const MOST_LOOKS = 5;
+
+interface Request extends KeyedRequest {
+  readonly paymentId: string;
+  readonly effect: EffectRequest;
+}
+
+/**
+ * Records key and attempt of a capture, cancel or refund in one transaction under the payment's lock, then waits for
+ * the worker as `wait` says. What the payment's state refuses is stored as the key's answer.
+ * Throws PawlError: not_found, idempotency_key_in_progress, _reused, _expired, operation_in_progress,
+ * amount_not_supported, provider_unavailable (proven to be without effect), service_unavailable.
+ */
+export async function requestEffect(
+  deps: Deps,
+  caller: Caller,
+  context: RequestContext,
+  idempotencyKey: string,
+  paymentId: string,
+  asked: EffectRequest,
+  wait: WaitPreference,
+): Promise<KeyedAnswer> {
+  const payment = await withDatabase(() => readPayment(deps.db.sql, caller.tenantId, paymentId));
+  if (payment === null) throw noSuchPayment();
+  const operation = EFFECT_OPERATIONS[asked.kind];
+  const effect = withoutDefaults(asked, payment);
+  const print = fingerprint(operation, [paymentId], effect);
+  const request: Request = {
+    caller,
+    context,
+    operation,
+    key: idempotencyKey,
+    fingerprint: print,
+    wait,
+    paymentId,
+    effect,
+  };
+  for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
+    const record = await readKeyOf(deps, request);
+    const answer =
+      record === null
+        ? await runAs(deps, request, 1)
+        : await answerFromKey(deps, request, record, () => runAs(deps, request, record.run + 1));
+    if (answer !== null) return answer;
+  }
+  throw new PawlError(
+    "service_unavailable",
+    "The key's record kept changing; the same key is safe to send again.",
+    { retryAfterSeconds: RETRY_AFTER_SECONDS },
+  );
+}
+
+/** All of an authorisation is what a capture takes by default: said or left out, it is the same request. */
+function withoutDefaults(asked: EffectRequest, payment: Payment): EffectRequest {
+  return asked.kind === "capture" && asked.amount === payment.amount ? { ...asked, amount: null } : asked;
+}
+
+type Accepted =
+  | { readonly type: "accepted"; readonly attemptId: string; readonly resourceId: string }
+  | { readonly type: "refused"; readonly response: StoredResponse; readonly keyExpiresAt: Date };
+
+/** Null: the key stands, or has changed since it was read. */
+async function runAs(deps: Deps, request: Request, run: number): Promise<KeyedAnswer | null> {
+  const accepted = await accept(deps, request, run);
+  if (accepted === null) return null;
+  if (accepted.type === "refused") {
+    const { response, keyExpiresAt } = accepted;
+    return { type: "final", response, replayed: false, keyExpiresAt };
+  }
+  return waitForOutcome(deps, request, { ...accepted, run }, async () =>
+    processing(await readResource(deps, request, accepted.resourceId)),
+  );
+}
+
+async function accept(deps: Deps, request: Request, run: number): Promise<Accepted | null> {
+  try {
+    return await withDatabase(() => deps.db.sql.begin((tx) => acceptUnderLock(deps, request, run, tx)));
+  } catch (error) {
+    if (violatedConstraint(error) === null) throw error;
+    // The attempt derived from this key stands, and its record does not: it was purged.
+    const refusal = await refusalOfFormerKey(deps, request);
+    if (refusal !== null) throw refusal;
+    return null;
+  }
+}
+
+async function acceptUnderLock(
+  deps: Deps,
+  request: Request,
+  run: number,
+  tx: Queryable,
+): Promise<Accepted | null> {
+  const { caller, context, effect } = request;
+  const locked = await lockPayment(tx, caller.tenantId, request.paymentId);
+  if (locked === null) throw noSuchPayment();
+  const { payment } = locked;
+  const claim: KeyClaim = {
+    ...keyNameOf(request),
+    fingerprint: request.fingerprint,
+    run,
+    resourceId: effect.kind === "refund" ? newId("re") : payment.id,
+    requestId: context.requestId,
+  };
+  if (!(await claimKey(tx, claim))) return null;
+  const admission = admit(payment, effect);
+  if (admission.type === "refused") return refuse(deps, request, claim, payment, admission, tx);
+  const row = effectRow(deps, request, claim, locked, admission.amount);
+  await insertEffect(tx, row);
+  return { type: "accepted", attemptId: row.attempt_id, resourceId: claim.resourceId };
+}
+
+/** What may be admitted later is thrown, so that nothing of the claim stays; what may not is the key's answer. */
+async function refuse(
+  deps: Deps,
+  request: Request,
+  claim: KeyClaim,
+  payment: Payment,
+  admission: Admission & { readonly type: "refused" },
+  tx: Queryable,
+): Promise<Accepted> {
+  const { code, detail, passing } = admission;
+  if (passing) throw new PawlError(code, detail, { payment, retryAfterSeconds: RETRY_AFTER_SECONDS });
+  const response = problemResponse(code, detail, { requestId: request.context.requestId, payment });
+  // No refund was made, so the payment is what the key stands for.
+  const kept = { ...claim, resourceId: payment.id };
+  const keyExpiresAt = await completeKey(tx, kept, response, deps.settings.retentionMs);
+  return { type: "refused", response, keyExpiresAt };
+}
+
+function effectRow(
+  deps: Deps,
+  request: Request,
+  claim: KeyClaim,
+  { payment, providerAccount, now }: LockedPayment,
+  amount: number | null,
+): EffectRow {
+  const { caller, effect } = request;
+  const attemptId = attemptIdOf(deps.installationSecret, keyNameOf(request), claim.run);
+  const chargeId = payment.providerPaymentId;
+  if (chargeId === null)
+    throw new Error(`the ${payment.status} payment ${payment.id} has no provider object`);
+  const reference = { attemptId, tenantId: caller.tenantId };
+  const prepared = deps.provider.prepareEffect(inputOf(effect, payment, chargeId, amount), reference);
+  if (!prepared.ok) {
+    throw new PawlError("amount_not_supported", prepared.detail, {
+      faults: [{ pointer: prepared.pointer, detail: prepared.detail }],
+    });
+  }
+  return {
+    tenant_id: caller.tenantId,
+    payment_id: payment.id,
+    attempt_id: attemptId,
+    kind: effect.kind,
+    operation: claim.operation,
+    key: claim.key,
+    run: claim.run,
+    request_id: claim.requestId,
+    amount,
+    provider: payment.provider,
+    provider_account: providerAccount,
+    provider_payment_id: chargeId,
+    livemode: payment.livemode,
+    parameters: prepared.parameters,
+    timeline_id: newId("tl"),
+    reason: requestedAs(effect),
+    opens: effect.kind !== "refund",
+    refund:
+      effect.kind === "refund" && amount !== null
+        ? refundRow({ claim, attemptId, payment, amount, effect, now })
+        : null,
+  };
+}
+
+function refundRow(made: {
+  readonly claim: KeyClaim;
+  readonly attemptId: string;
+  readonly payment: Payment;
+  readonly amount: number;
+  readonly effect: EffectRequest & { readonly kind: "refund" };
+  readonly now: Date;
+}): NonNullable<EffectRow["refund"]> {
+  const { claim, payment, amount, effect, now } = made;
+  const refund: Refund = {
+    tenantId: claim.tenantId,
+    id: claim.resourceId,
+    paymentId: payment.id,
+    attemptId: made.attemptId,
+    status: "processing",
+    version: 1,
+    amount,
+    currency: payment.currency,
+    reason: effect.reason,
+    metadata: effect.metadata,
+    provider: payment.provider,
+    providerRefundId: null,
+    failure: null,
+    external: false,
+    createdAt: now,
+    updatedAt: now,
+  };
+  const { id, currency, reason, metadata } = refund;
+  const document = JSON.stringify(refundDocument(refund));
+  return { id, amount, currency, reason, metadata, event_id: newId("evt"), document };
+}
+
+function requestedAs(effect: EffectRequest): string {
+  const said = effect.kind === "capture" ? null : effect.reason;
+  return said === null ? `${effect.kind} requested` : `${effect.kind} requested: ${said}`;
+}
+
+function inputOf(
+  effect: EffectRequest,
+  payment: Payment,
+  chargeId: string,
+  amount: number | null,
+): EffectInput {
+  const { currency } = payment;
+  if (effect.kind === "cancel") return { call: "cancel", reason: effect.reason };
+  if (amount === null) throw new Error(`a ${effect.kind} was admitted without an amount`);
+  return effect.kind === "capture"
+    ? { call: "capture", amount, currency }
+    : { call: "refund", chargeId, amount, currency, reason: effect.reason };
+}
+
+function noSuchPayment(): PawlError {
+  return new PawlError("not_found", "There is no such payment.");
+}

@@ -1,0 +1,68 @@
+import type { NoticeSubject, ProviderNotice } from "../../domain/provider.js";
+import { ATTEMPT_METADATA_KEY, type Fields, idOf, isFields, TENANT_METADATA_KEY } from "./outcome.js";
+
+// Ids, types and our own marks are printable ASCII. Anything else must not get as far as a database or a log.
+const PLAIN = /^[\x21-\x7e]{1,255}$/;
+
+const PAYOUT_TYPES: ReadonlySet<string> = new Set(["payout.paid", "payout.reconciliation_completed"]);
+
+/**
+ * An event's body as the port has it, or null where it is no UTF-8 JSON object with an id, a type, a mode and an object
+ * (docs.stripe.com/api/events/object). Reads only what every API version has in the same place.
+ */
+export function readNotice(rawBody: Uint8Array): ProviderNotice | null {
+  const event = parsed(rawBody);
+  const data = isFields(event) ? event["data"] : null;
+  const object = isFields(data) ? data["object"] : null;
+  if (!isFields(event) || !isFields(object)) return null;
+  const { id, type, livemode } = event;
+  if (!isPlain(id) || !isPlain(type) || typeof livemode !== "boolean") return null;
+  const subject = subjectOf(type, object);
+  return subject === null ? null : { eventId: id, type, livemode, subject };
+}
+
+function parsed(rawBody: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(rawBody));
+  } catch {
+    return null;
+  }
+}
+
+/** By the type's first words (docs.stripe.com/api/events/types). Null where an object that we follow has no id. */
+function subjectOf(type: string, object: Fields): NoticeSubject | null {
+  const objectId = plain(object["id"]);
+  const chargeId = plain(idOf(object["payment_intent"]));
+  if (type.startsWith("payment_intent.")) {
+    return objectId === null ? null : { type: "charge", objectId, ...marksIn(object) };
+  }
+  if (type.startsWith("refund.") || type === "charge.refund.updated") {
+    return objectId === null ? null : { type: "refund", objectId, chargeId };
+  }
+  if (type.startsWith("charge.dispute.")) {
+    return objectId === null ? null : { type: "dispute", objectId, chargeId };
+  }
+  // A charge is one attempt to pay a PaymentIntent; one of an older integration has none, and is not ours.
+  if (type.startsWith("charge.") && chargeId !== null) {
+    return { type: "charge", objectId: chargeId, attemptId: null, tenantId: null };
+  }
+  if (PAYOUT_TYPES.has(type)) return objectId === null ? null : { type: "payout", objectId };
+  // Some objects have no id at all, such as the balance.
+  return { type: "other", objectId: objectId ?? "" };
+}
+
+function marksIn(object: Fields): { readonly attemptId: string | null; readonly tenantId: string | null } {
+  const metadata = isFields(object["metadata"]) ? object["metadata"] : {};
+  return {
+    attemptId: plain(metadata[ATTEMPT_METADATA_KEY]),
+    tenantId: plain(metadata[TENANT_METADATA_KEY]),
+  };
+}
+
+function isPlain(value: unknown): value is string {
+  return typeof value === "string" && PLAIN.test(value);
+}
+
+function plain(value: unknown): string | null {
+  return isPlain(value) ? value : null;
+}

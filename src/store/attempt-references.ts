@@ -1,0 +1,71 @@
+import type { AttemptKind } from "../domain/attempt.js";
+import type { AttemptReference } from "../domain/provider-event.js";
+import type { Queryable } from "./db.js";
+import { type Row, textOrNull } from "./rows.js";
+
+/** Whose charge object this is, across tenants; null: none of ours. */
+export async function findChargeOfObject(
+  db: Queryable,
+  provider: string,
+  objectId: string,
+): Promise<AttemptReference | null> {
+  const [row] = await db<Row[]>`
+    select tenant_id, id, payment_id, kind, livemode, provider_payment_id from attempts
+     where kind = 'charge' and provider_payment_id = ${objectId} and provider = ${provider}
+     order by tenant_id, id limit 1`;
+  return row === undefined ? null : referenceOf(row);
+}
+
+/** Those of these objects that are charge objects of ours. */
+export async function findChargesOfObjects(
+  db: Queryable,
+  provider: string,
+  objectIds: readonly string[],
+): Promise<AttemptReference[]> {
+  const rows = await db<Row[]>`
+    select a.tenant_id, a.id, a.payment_id, a.kind, a.livemode, a.provider_payment_id
+      from json_array_elements_text(${JSON.stringify(objectIds)}::text::json) as o(id)
+      join attempts a on a.kind = 'charge' and a.provider_payment_id = o.id and a.provider = ${provider}`;
+  return rows.map(referenceOf);
+}
+
+export async function findAttempt(
+  db: Queryable,
+  tenantId: string,
+  attemptId: string,
+): Promise<AttemptReference | null> {
+  const [row] = await db<Row[]>`
+    select tenant_id, id, payment_id, kind, livemode, provider_payment_id from attempts
+     where tenant_id = ${tenantId} and id = ${attemptId}`;
+  return row === undefined ? null : referenceOf(row);
+}
+
+export async function tenantExists(db: Queryable, tenantId: string): Promise<boolean> {
+  const rows = await db<Row[]>`select id from tenants where id = ${tenantId}`;
+  return rows.length === 1;
+}
+
+/**
+ * There is news of it: due now, or as soon as its lease is given back where somebody is driving it, so that what was
+ * read before the news does not stand. Writes nothing about an outcome. False: there is no such attempt.
+ */
+export async function nudgeAttempt(db: Queryable, tenantId: string, attemptId: string): Promise<boolean> {
+  const nudged = await db<Row[]>`
+    update attempts
+       set nudged = true,
+           due_at = case when lease_expires_at > now() then due_at else least(coalesce(due_at, now()), now()) end
+     where tenant_id = ${tenantId} and id = ${attemptId}
+    returning id`;
+  return nudged.length === 1;
+}
+
+function referenceOf(row: Row): AttemptReference {
+  return {
+    tenantId: row["tenant_id"] as string,
+    id: row["id"] as string,
+    paymentId: row["payment_id"] as string,
+    kind: row["kind"] as AttemptKind,
+    livemode: row["livemode"] as boolean,
+    objectId: textOrNull(row["provider_payment_id"]),
+  };
+}
