@@ -17,7 +17,8 @@ export function createAdvanceBatch(db: Database): AdvanceBatch {
     mostInFlight: MOST_IN_FLIGHT,
     mostWaiting: MOST_WAITING,
     refusal: databaseIsBusy,
-    namesOf: (row) => [`${row.tenant_id} ${row.attempt_id}`],
+    // Two writes of one payment in one statement would both be granted, and one of them lost.
+    namesOf: (row) => [`${row.tenant_id} ${row.attempt_id}`, `${row.tenant_id} ${row.payment_id}`],
     runsAlone: (error) => violatedConstraint(error) !== null,
   });
 }

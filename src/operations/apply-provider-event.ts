@@ -16,7 +16,7 @@ import {
   parkEvent,
 } from "../store/provider-events.js";
 import type { Deps } from "./deps.js";
-import { type Applied, askProvider, flagPayment, nudge, unanswered } from "./provider-event-steps.js";
+import { type Applied, askProvider, flag, nudge, unanswered } from "./provider-event-steps.js";
 import { recordDispute } from "./record-dispute.js";
 import { recordExternalRefund } from "./record-external-refund.js";
 import { recordPayout } from "./record-payout.js";
@@ -98,7 +98,7 @@ async function actOn(deps: Deps, event: ClaimedEvent, verdict: ChargeVerdict): P
     case "nudge":
       return nudge(deps, event, verdict.attempt);
     case "foreign":
-      return flagPayment(deps, event, verdict.attempt, FOREIGN);
+      return flag(deps, event, verdict.attempt, FOREIGN);
     case "stray":
       return applyStray(deps, event, verdict.attempt);
     case "unknown":
@@ -116,7 +116,7 @@ async function applyStray(deps: Deps, event: ClaimedEvent, marked: AttemptRefere
   if (answer.type !== "found") return unanswered(answer);
   const { amountCaptured, amountCapturable } = answer.charge;
   if (amountCaptured === 0 && amountCapturable === 0) return { type: "nothing", outcome: STRAY };
-  return flagPayment(deps, event, marked, STRAY);
+  return flag(deps, event, marked, STRAY);
 }
 
 function ownerOf(deps: Deps, objectId: string): Promise<AttemptReference | null> {

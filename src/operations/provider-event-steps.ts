@@ -1,15 +1,14 @@
 import type { Evidence } from "../domain/provider.js";
 import type { AttemptReference } from "../domain/provider-event.js";
 import { newId } from "../lib/ids.js";
-import { nudgeAttempt } from "../store/attempt-references.js";
-import { noteFacts, openReview } from "../store/payment-facts.js";
-import { type ClaimedEvent, markEventApplied } from "../store/provider-events.js";
-import { inTransaction } from "../store/transaction.js";
+import { withDatabase } from "../store/db.js";
+import { flagPayment } from "../store/outside-facts.js";
+import { type ClaimedEvent, nudgeAttempt } from "../store/provider-events.js";
 import type { Deps } from "./deps.js";
 
 /** What one try of an event came to. */
 export type Applied =
-  /** Its effects and the end of its row are committed. */
+  /** Its effects and the end of its row are committed, in one statement. */
   | { readonly type: "done"; readonly outcome: string }
   /** It has no effect; its row is still to be ended. */
   | { readonly type: "nothing"; readonly outcome: string }
@@ -17,6 +16,9 @@ export type Applied =
   | { readonly type: "not_ours" }
   /** Nothing is written: tried again later, and parked after too many tries. */
   | { readonly type: "again"; readonly reason: string; readonly retryAfterMs?: number | null };
+
+/** A row that the effects need was held, or moved on, each time they were about to be written. */
+export const BUSY: Applied = { type: "again", reason: "payment_busy" };
 
 interface Answer {
   readonly type: string;
@@ -39,58 +41,44 @@ export async function askProvider<A extends Answer>(
 
 /** The provider did not say what the object is now, or says that there is none: asked again. */
 export function unanswered(
-  answer: { readonly type: string } & {
-    readonly reason?: string;
-    readonly retryAfterMs?: number | null;
-  },
+  answer:
+    | { readonly type: "absent" | "missing" }
+    | { readonly type: "unanswered"; readonly reason: string; readonly retryAfterMs: number | null },
 ): Applied {
   if (answer.type !== "unanswered") return { type: "again", reason: `provider_object_${answer.type}` };
-  return {
-    type: "again",
-    reason: `unanswered: ${answer.reason ?? "unknown"}`,
-    retryAfterMs: answer.retryAfterMs ?? null,
-  };
+  return { type: "again", reason: `unanswered: ${answer.reason}`, retryAfterMs: answer.retryAfterMs };
 }
 
 /** The attempt asks the provider itself, under its own fence: no event writes a state. */
 export async function nudge(deps: Deps, event: ClaimedEvent, attempt: AttemptReference): Promise<Applied> {
-  await inTransaction(deps.db, async (tx) => {
-    await nudgeAttempt(tx, attempt.tenantId, attempt.id);
-    await markEventApplied(tx, event, "nudged");
-    await deps.probe("before_event_commit");
-  });
+  if (!(await withDatabase(() => nudgeAttempt(deps.db.sql, event, attempt)))) return BUSY;
   deps.due.accepted();
   return { type: "done", outcome: "nudged" };
 }
 
 /** What only a person can judge: a review of the attempt's payment, and nothing else of it is touched. */
-export async function flagPayment(
+export async function flag(
   deps: Deps,
   event: ClaimedEvent,
   attempt: AttemptReference,
   reason: string,
 ): Promise<Applied> {
-  await inTransaction(deps.db, async (tx) => {
-    const { tenantId, paymentId } = attempt;
-    const review = { id: newId("rev"), tenantId, paymentId, attemptId: attempt.id, reason };
-    if (await openReview(tx, review)) {
-      const row = {
-        id: newId("tl"),
-        kind: "fact",
-        refund_id: null,
-        to_status: null,
-        reason,
-        attempt_id: attempt.id,
-        outcome: `${event.type} ${event.objectId}`,
-        provider_request_id: null,
-      } as const;
-      await noteFacts(tx, { tenantId, id: paymentId }, [row]);
-    }
-    await markEventApplied(tx, event, reason);
-  });
+  await withDatabase(() =>
+    flagPayment(deps.db.sql, {
+      provider: event.provider,
+      event_id: event.eventId,
+      tenant_id: attempt.tenantId,
+      payment_id: attempt.paymentId,
+      attempt_id: attempt.id,
+      review_id: newId("rev"),
+      timeline_id: newId("tl"),
+      reason,
+      told: `${event.type} ${event.objectId}`,
+    }),
+  );
   deps.log.warn(
     { payment: attempt.paymentId, attempt: attempt.id, event: event.eventId, reason },
-    "review opened",
+    "provider event needs a person",
   );
   return { type: "done", outcome: reason };
 }

@@ -3,21 +3,24 @@ import type { ProviderRefund } from "../domain/provider.js";
 import type { AttemptReference } from "../domain/provider-event.js";
 import type { Refund } from "../domain/refund.js";
 import { newId } from "../lib/ids.js";
-import { type Queryable, withDatabase } from "../store/db.js";
+import { findAttemptOfRefund } from "../store/attempt-references.js";
+import { withDatabase } from "../store/db.js";
 import {
-  findAttemptOfRefund,
-  insertExternalRefund,
-  reserveExternalRefund,
-} from "../store/external-refunds.js";
-import { type LockedPayment, lockPayment, noteFacts, tellFacts } from "../store/payment-facts.js";
-import { type ClaimedEvent, markEventApplied } from "../store/provider-events.js";
-import { inTransaction } from "../store/transaction.js";
+  type OutsideFactRow,
+  type PaymentReading,
+  readPaymentForFacts,
+  writeOutsideFact,
+} from "../store/outside-facts.js";
+import type { ClaimedEvent } from "../store/provider-events.js";
 import { attemptIdOf } from "./attempt-id.js";
 import type { Deps } from "./deps.js";
-import { type Applied, flagPayment, nudge } from "./provider-event-steps.js";
+import { type Applied, BUSY, flag, nudge } from "./provider-event-steps.js";
 
 /** Of the attempts that follow refunds which Pawl did not make; their key is the provider's refund id. */
 const OPERATION = "refunds.external";
+/** Each means that somebody else has just written the payment; what is still in the way then is waited for outside. */
+const MOST_WRITES = 3;
+const RECORDED = "external_refund_recorded";
 
 /**
  * Records a refund that was made outside on a charge of ours, once however often it is told, and leaves it to its
@@ -29,35 +32,33 @@ export async function recordExternalRefund(
   refund: ProviderRefund,
   charge: AttemptReference,
 ): Promise<Applied> {
-  const known = await withDatabase(() => findAttemptOfRefund(deps.db.sql, charge, refund.id));
-  if (known !== null) return nudge(deps, event, known);
-  const outcome = await inTransaction(deps.db, async (tx) => {
-    const locked = await lockPayment(tx, charge.tenantId, charge.paymentId);
-    if (locked === null) throw new Error(`payment ${charge.paymentId} of attempt ${charge.id} is missing`);
-    const record = recordOf(deps, locked, refund);
-    if (record === null) return null;
-    const isNew = await insertExternalRefund(tx, record, charge.id, event.eventId);
-    if (isNew) await reserveAndTell(tx, locked, record);
-    // Else another worker has just recorded it, and its attempt, due since, sees what this event tells.
-    const written = isNew ? "external_refund_recorded" : "external_refund_known";
-    await markEventApplied(tx, event, written);
-    await deps.probe("before_event_commit");
-    return written;
-  });
-  if (outcome === null) return flagPayment(deps, event, charge, "provider_amount_mismatch");
-  deps.due.accepted();
-  return { type: "done", outcome };
+  const { sql } = deps.db;
+  for (let writes = 0; writes < MOST_WRITES; writes += 1) {
+    const known = await withDatabase(() => findAttemptOfRefund(sql, charge, refund.id));
+    if (known !== null) return nudge(deps, event, known);
+    const reading = await withDatabase(() => readPaymentForFacts(sql, charge.tenantId, charge.paymentId));
+    const record = recordOf(deps, reading, refund);
+    if (record === null) return flag(deps, event, charge, "provider_amount_mismatch");
+    await deps.probe("before_fact_written");
+    const row = rowOf(event, reading, record, charge);
+    if (await withDatabase(() => writeOutsideFact(sql, row))) {
+      deps.due.accepted();
+      return { type: "done", outcome: RECORDED };
+    }
+  }
+  return BUSY;
 }
 
 /** Null: an amount that cannot be this payment's. */
-function recordOf(deps: Deps, { payment, now }: LockedPayment, refund: ProviderRefund): Refund | null {
+function recordOf(deps: Deps, { payment, now }: PaymentReading, refund: ProviderRefund): Refund | null {
   if (refund.amount === null || refund.currency !== payment.currency) return null;
   const { tenantId } = payment;
+  const name = { tenantId, operation: OPERATION, key: refund.id };
   return {
     tenantId,
     id: newId("re"),
     paymentId: payment.id,
-    attemptId: attemptIdOf(deps.installationSecret, { tenantId, operation: OPERATION, key: refund.id }, 1),
+    attemptId: attemptIdOf(deps.installationSecret, name, 1),
     status: "processing",
     version: 1,
     amount: refund.amount,
@@ -73,21 +74,43 @@ function recordOf(deps: Deps, { payment, now }: LockedPayment, refund: ProviderR
   };
 }
 
-async function reserveAndTell(tx: Queryable, { payment }: LockedPayment, refund: Refund): Promise<void> {
-  await reserveExternalRefund(tx, refund, payment.version);
-  await noteFacts(tx, payment, [
-    {
-      id: newId("tl"),
-      kind: "transition",
-      refund_id: refund.id,
-      to_status: refund.status,
-      reason: "refunded_outside",
+function rowOf(
+  event: ClaimedEvent,
+  { payment, now }: PaymentReading,
+  refund: Refund,
+  charge: AttemptReference,
+): OutsideFactRow {
+  return {
+    provider: event.provider,
+    event_id: event.eventId,
+    outcome: RECORDED,
+    tenant_id: payment.tenantId,
+    payment_id: payment.id,
+    from_version: payment.version,
+    updated_at: now.toISOString(),
+    disputes: null,
+    refund: {
+      id: refund.id,
       attempt_id: refund.attemptId,
-      outcome: null,
-      provider_request_id: null,
+      charge_attempt_id: charge.id,
+      operation: OPERATION,
+      amount: refund.amount,
+      currency: refund.currency,
+      provider_refund_id: refund.providerRefundId ?? "",
     },
-  ]);
-  await tellFacts(tx, { ...payment, version: payment.version + 1 }, [
-    { id: newId("evt"), type: "refund.created", data: JSON.stringify(refundDocument(refund)) },
-  ]);
+    ledger: [],
+    timeline: [
+      {
+        id: newId("tl"),
+        kind: "transition",
+        refund_id: refund.id,
+        to_status: refund.status,
+        reason: "refunded_outside",
+        attempt_id: refund.attemptId,
+        outcome: null,
+        provider_request_id: null,
+      },
+    ],
+    events: [{ id: newId("evt"), type: "refund.created", data: JSON.stringify(refundDocument(refund)) }],
+  };
 }

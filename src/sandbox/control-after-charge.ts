@@ -32,7 +32,7 @@ export function afterChargeRoutes(app: Hono, parts: SandboxParts): void {
     }
   };
   paymentIntentRoutes(app, parts, acting);
-  refundRoutes(app, acting);
+  refundRoutes(app, parts, acting);
   disputeRoutes(app, acting);
   app.post("/_sandbox/payouts", async (c) => {
     const body = await readBody(c);
@@ -103,7 +103,7 @@ function paymentIntentRoutes(app: Hono, { store }: SandboxParts, acting: Acting)
   });
 }
 
-function refundRoutes(app: Hono, acting: Acting): void {
+function refundRoutes(app: Hono, { store }: SandboxParts, acting: Acting): void {
   const withRefund = (id: string, act: (call: Call, refund: Stripe.Refund) => Stripe.Refund): Stripe.Refund =>
     acting(id, {}, (call) => {
       const refund = call.realm.tables.refund.get(id);
@@ -113,6 +113,11 @@ function refundRoutes(app: Hono, acting: Acting): void {
       }
       return act({ ...call, requestId: null }, refund);
     });
+  app.get("/_sandbox/refunds", (c) => {
+    const wanted = c.req.query("payment_intent");
+    const refunds = [...store.realms.values()].flatMap((realm) => realm.tables.refund.oldestFirst());
+    return c.json(refunds.filter((refund) => wanted === undefined || refund.payment_intent === wanted));
+  });
   app.post("/_sandbox/refunds/:id/settle", async (c) => {
     const body = await readBody(c);
     const outcome = body.oneOf("outcome", ["succeed", "fail", "require_action"] as const);

@@ -117,6 +117,11 @@ export class SandboxControl {
     return this.#send("GET", `/refund_counts${queryOf({ metadata_key: metadataKey })}`);
   }
 
+  /** Every account's, oldest first; releases of authorisations are among them. */
+  listRefunds(filter: { payment_intent?: string } = {}): Promise<Stripe.Refund[]> {
+    return this.#send("GET", `/refunds${queryOf(filter)}`);
+  }
+
   /** Overwrites members of a charge, refund, dispute, payout or PaymentIntent, and makes an event of it where asked. */
   patchObject<T = unknown>(id: string, changes: object, event?: string): Promise<T> {
     return this.#send("PATCH", `/objects/${id}`, { changes, ...(event === undefined ? {} : { event }) });

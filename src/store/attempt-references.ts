@@ -45,18 +45,18 @@ export async function tenantExists(db: Queryable, tenantId: string): Promise<boo
   return rows.length === 1;
 }
 
-/**
- * There is news of it: due now, or as soon as its lease is given back where somebody is driving it, so that what was
- * read before the news does not stand. Writes nothing about an outcome. False: there is no such attempt.
- */
-export async function nudgeAttempt(db: Queryable, tenantId: string, attemptId: string): Promise<boolean> {
-  const nudged = await db<Row[]>`
-    update attempts
-       set nudged = true,
-           due_at = case when lease_expires_at > now() then due_at else least(coalesce(due_at, now()), now()) end
-     where tenant_id = ${tenantId} and id = ${attemptId}
-    returning id`;
-  return nudged.length === 1;
+/** The attempt of the payment's refund with this id at the provider, ours or external; null: there is none. */
+export async function findAttemptOfRefund(
+  db: Queryable,
+  payment: { readonly tenantId: string; readonly paymentId: string },
+  providerRefundId: string,
+): Promise<AttemptReference | null> {
+  const [row] = await db<Row[]>`
+    select a.tenant_id, a.id, a.payment_id, a.kind, a.livemode, a.provider_payment_id
+      from refunds r join attempts a on a.tenant_id = r.tenant_id and a.id = r.attempt_id
+     where r.payment_id = ${payment.paymentId} and r.tenant_id = ${payment.tenantId}
+       and r.provider_refund_id = ${providerRefundId}`;
+  return row === undefined ? null : referenceOf(row);
 }
 
 function referenceOf(row: Row): AttemptReference {

@@ -29,9 +29,11 @@ export interface ClaimedDelivery {
 }
 
 /** So many due deliveries of one endpoint are looked at in a round: those that must wait are moved out of the way. */
-const LOOKED_AT = 64;
+const LOOKED_AT = 32;
 /** How late a statement may still write an event whose transaction began before another one's was relayed. */
 const LATEST_COMMIT = "30 seconds";
+/** When what waits for something that is about to happen is looked at again. */
+const SOON = "100 milliseconds";
 /** A disabled endpoint's deliveries are looked at again so much later; enabling it makes them due at once. */
 const HELD = "1 hour";
 
@@ -65,26 +67,30 @@ export async function claimDeliveries(db: Queryable, claim: ClaimDeliveries): Pr
        where r.room > 0
     ), judged as materialized (
       select d.*, e.enabled, e.id is null and d.endpoint_id <> ${BROKER_ID} as orphaned,
-             coalesce(p.due_at, (${earlierEvent(db)})) as behind
+             p.due_at as behind
         from due d
         left join webhook_endpoints e on e.tenant_id = d.tenant_id and e.id = d.endpoint_id
         left join lateral (${earlierDelivery(db)}) p on true
-    ), ready as (
-      select j.*, row_number() over (partition by endpoint_id order by due_at, event_id) as place from judged j
-       where not orphaned and coalesce(enabled, true) and behind is null
+    ), ready as materialized (
+      select * from (
+        select j.*, row_number() over (partition by endpoint_id order by due_at, event_id) as place from judged j
+         where not orphaned and coalesce(enabled, true) and behind is null) r
+       where place <= room order by place, due_at limit ${claim.limit}
     ), chosen as materialized (
-      (select tenant_id, endpoint_id, event_id, due_at, 'send' as verdict, null::timestamptz as until from ready
-        where place <= room order by place, due_at limit ${claim.limit})
+      select tenant_id, endpoint_id, event_id, due_at, case when early then 'wait' else 'send' end as verdict,
+             now() + ${SOON}::interval as until
+        from (select d.*, exists (${earlierEvent(db)}) as early from ready d) d
       union all
       select tenant_id, endpoint_id, event_id, due_at, case when orphaned then 'end' else 'wait' end,
              case when enabled is false then now() + ${HELD}::interval
-                  else greatest(behind, now() + interval '100 milliseconds') end
+                  else greatest(behind, now() + ${SOON}::interval) end
         from judged where orphaned or enabled is false or behind is not null
     ), locked as materialized (
-      select c.* from chosen c
-        join deliveries d on d.tenant_id = c.tenant_id and d.endpoint_id = c.endpoint_id and d.event_id = c.event_id
-       where d.due_at = c.due_at and d.state = 'pending'
-       for update of d skip locked
+      select c.* from chosen c cross join lateral (
+        select from deliveries d
+         where d.tenant_id = c.tenant_id and d.endpoint_id = c.endpoint_id and d.event_id = c.event_id
+           and d.state = 'pending' and d.due_at = c.due_at
+           for update skip locked) d
     ), claimed as (
       update deliveries d
          set tries = d.tries + case l.verdict when 'send' then 1 else 0 end,
@@ -99,7 +105,8 @@ export async function claimDeliveries(db: Queryable, claim: ClaimDeliveries): Pr
     select c.*, o.type, o.data, o.created_at, e.url, e.secret,
            case when e.previous_secret_expires_at > now() then e.previous_secret end as previous_secret
       from claimed c
-      join outbox o on o.tenant_id = c.tenant_id and o.id = c.event_id
+      cross join lateral (select type, data, created_at from outbox o
+                           where o.tenant_id = c.tenant_id and o.id = c.event_id offset 0) o
       left join webhook_endpoints e on e.tenant_id = c.tenant_id and e.id = c.endpoint_id
      where c.verdict = 'send'`;
   return rows.map(claimedOf);
@@ -114,15 +121,14 @@ function earlierDelivery(db: Queryable) {
      order by f.sequence, f.ordinal limit 1`;
 }
 
-/** Null, or a moment from now: an event of the same payment that comes before `d` is still to be relayed. */
+/** An event of the same payment that comes before `d` and is still to be relayed. */
 function earlierEvent(db: Queryable) {
   return db`
-    select now() + interval '100 milliseconds' from outbox own, outbox o
+    select from outbox own, outbox o
      where own.tenant_id = d.tenant_id and own.id = d.event_id
        and o.relayed_at is null and o.created_at <= own.created_at + ${LATEST_COMMIT}::interval
        and o.tenant_id = d.tenant_id and o.payment_id = d.payment_id
-       and (o.sequence, o.ordinal) < (d.sequence, d.ordinal)
-     limit 1`;
+       and (o.sequence, o.ordinal) < (d.sequence, d.ordinal)`;
 }
 
 function claimedOf(row: Row): ClaimedDelivery {

@@ -63,9 +63,37 @@ export async function claimProviderEvents(
 }
 
 /**
- * In the transaction of the event's effects, or alone where it has none. False: it was applied before, by another
- * worker whose lease ran into this one; what both wrote is written so that the second time changes nothing.
+ * There is news of this attempt: it is due now, or as soon as its lease is given back where somebody is driving it, so
+ * that what was read before the news does not stand. Writes nothing about an outcome, and ends the event in the same
+ * statement. False: nothing is written, because somebody holds the attempt's row just now.
  */
+export async function nudgeAttempt(
+  db: Queryable,
+  event: EventName,
+  attempt: { readonly tenantId: string; readonly id: string },
+): Promise<boolean> {
+  const nudged = await db<Row[]>`
+    with free as (
+      select tenant_id, id from attempts
+       where tenant_id = ${attempt.tenantId} and id = ${attempt.id}
+       for update skip locked
+    ), nudged as (
+      update attempts a
+         set nudged = true,
+             due_at = case when a.lease_expires_at > now() then a.due_at
+                           else least(coalesce(a.due_at, now()), now()) end
+        from free where a.tenant_id = free.tenant_id and a.id = free.id
+      returning a.id
+    ), applied as (
+      update provider_events set state = 'applied', due_at = null, applied_at = now(), outcome = 'nudged'
+       where provider = ${event.provider} and event_id = ${event.eventId} and state <> 'applied'
+         and exists (select from nudged)
+    )
+    select id from nudged`;
+  return nudged.length === 1;
+}
+
+/** Ends an event that has no effect. False: it was applied before, by another worker whose lease ran into this one. */
 export async function markEventApplied(db: Queryable, event: EventName, outcome: string): Promise<boolean> {
   const applied = await db<Row[]>`
     update provider_events set state = 'applied', due_at = null, applied_at = now(), outcome = ${outcome}

@@ -239,7 +239,7 @@ export function describeMoneyBack(name: string, start: () => Promise<ProviderHar
       const movements = payout.type === "found" ? payout.movements : [];
       const netOf = (id: string) =>
         movements.filter((each) => each.chargeId === id).map(({ amount }) => amount);
-      expect(netOf(chargeId).sort()).toEqual([-1500, 4200 - (fees[0] ?? 0)]);
+      expect(netOf(chargeId).toSorted((one, other) => one - other)).toEqual([-1500, 4200 - (fees[0] ?? 0)]);
       expect(netOf(other)).toEqual([4200 - (fees[1] ?? 0)]);
       expect(new Set(movements.map(({ transactionId }) => transactionId)).size).toBe(movements.length);
     });

@@ -63,9 +63,16 @@ function endOf({ attempt, payment }: ClaimedAttempt, changes: Partial<AdvanceRow
       failure,
       amount_capturable: 0,
       amount_captured: 0,
+      amount_refunded: 0,
+      refund_reserved: 0,
+      open_effect: null,
+      authorized_until: null,
+      cancellation_reason: null,
       holds_order_id: false,
       updated_at: "2026-01-01T00:00:00.000Z",
     },
+    refund: null,
+    ledger: [],
     merchant_order_id: payment.merchantOrderId,
     operation: attempt.operation,
     idempotency_key: attempt.idempotencyKey,
@@ -79,7 +86,7 @@ function endOf({ attempt, payment }: ClaimedAttempt, changes: Partial<AdvanceRow
     },
     timeline: [timelineRow("rejected", payment.status, "failed")],
     // Sorts after the one of the accept.
-    event: { id: `evt_z${newKey()}`, type: "payment.failed", data: "{}" },
+    event: { id: `evt_z${newKey()}`, type: "payment.failed", sequence: payment.version + 1, data: "{}" },
     review: null,
     close_review: true,
     ...changes,
@@ -90,6 +97,7 @@ function timelineRow(reason: string, from: string | null, to: string | null): Ad
   return {
     // Ids of one payment sort by time; this one comes after any that the code makes.
     id: `tl_z${newKey()}`,
+    refund_id: null,
     kind: to === null ? "question" : "transition",
     from_status: from,
     to_status: to,

@@ -26,11 +26,18 @@ async function claimedViews(harness: Harness, count: number): Promise<ChargeView
     retryBudgetMs: 120_000,
     keyLifetimeMs: 82_800_000,
     reviewAfterMs: 86_400_000,
+    customerActionExpiryMs: 86_400_000,
     retry: { firstMs: 10, mostMs: 10 },
     follow: { firstMs: 10, mostMs: 10 },
     random: () => 0,
   };
-  return claimed.map(({ attempt, payment, claimedAt }) => ({ attempt, payment, now: claimedAt, policy }));
+  return claimed.map(({ attempt, payment, refund, claimedAt }) => ({
+    attempt,
+    payment,
+    refund,
+    now: claimedAt,
+    policy,
+  }));
 }
 
 async function letWork(harness: Harness): Promise<void> {

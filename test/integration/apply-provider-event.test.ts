@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { ProviderCharge } from "../../src/domain/provider.js";
 import { createTenant } from "../../src/operations/manage-tenants.js";
+import { Gate } from "../support/gate.js";
 import { type Harness, startHarness } from "../support/harness.js";
 import {
   applyDue,
@@ -236,7 +237,7 @@ describe("an attempt whose row is locked", () => {
     await sql.begin(async (tx) => {
       await tx`select 1 from attempts where id = ${ours.attemptId} for update`;
       await applyDue(harness.deps);
-      expect(await inboxOf(harness)).toMatchObject([{ state: "pending", tries: 1, outcome: "failed_here" }]);
+      expect(await inboxOf(harness)).toMatchObject([{ state: "pending", tries: 1, outcome: "payment_busy" }]);
     });
     const working = await harness.another({ workers: ["provider-events"], env: OPEN_INBOX });
     await expect.poll(() => outcomes(), { timeout: 10_000 }).toEqual(["applied: nudged"]);
@@ -245,22 +246,36 @@ describe("an attempt whose row is locked", () => {
   });
 });
 
-describe("a worker that dies", () => {
-  test("before the commit leaves nothing half done: the event is taken up when its lease ends", async () => {
-    const { sql } = harness.deps.db;
-    await storeEvent(harness, chargeEvent(ours));
-    // As kill -9 does: the session goes while the transaction is open.
-    const probe = async (name: string) => {
-      if (name !== "before_event_commit") return;
-      await sql`select pg_terminate_backend(pid) from pg_stat_activity
-                 where datname = current_database() and state = 'idle in transaction'`;
-    };
-    await applyDue({ ...harness.deps, probe });
-    expect(await attemptRow(harness, ours)).toMatchObject(RESTING);
-    expect(await inboxOf(harness)).toMatchObject([{ state: "pending", tries: 1 }]);
-    await sql`update provider_events set due_at = now()`;
-    await applyDue(harness.deps);
-    expect(await attemptRow(harness, ours)).toMatchObject(DUE);
-    expect(await inboxOf(harness)).toMatchObject([{ state: "applied", tries: 2, due_at: null }]);
-  });
+test("a worker that was lost, and comes back late, changes nothing more than the one that took its event over", async () => {
+  const { sql } = harness.deps.db;
+  await storeEvent(harness, chargeEvent(ours));
+  const gate = new Gate("before_event_applied");
+  const late = applyDue({ ...harness.deps, probe: gate.probe });
+  await gate.reached();
+  expect(await attemptRow(harness, ours)).toMatchObject(RESTING);
+  await applyDue(harness.deps);
+  expect(await inboxOf(harness)).toMatchObject([{ state: "pending", tries: 1 }]);
+
+  await sql`update provider_events set due_at = now()`;
+  await applyDue(harness.deps);
+  expect(await inboxOf(harness)).toMatchObject([{ state: "applied", tries: 2, due_at: null }]);
+  expect(await attemptRow(harness, ours)).toMatchObject(DUE);
+  gate.open();
+  await late;
+  expect(await inboxOf(harness)).toMatchObject([{ state: "applied", tries: 2, due_at: null }]);
+});
+
+test("a try that fails late does not undo what another has made of the event", async () => {
+  const { sql } = harness.deps.db;
+  const attemptId = randomId("att");
+  await storeEvent(harness, chargeEvent({ ...ours, attemptId, objectId: randomId("pi") }));
+  const gate = new Gate("before_event_applied");
+  const late = applyDue({ ...harness.deps, probe: gate.probe });
+  await gate.reached();
+  await sql`update provider_events set due_at = now(), tries = 19`;
+  await applyDue(harness.deps);
+  expect(await inboxOf(harness)).toMatchObject([{ state: "parked", tries: 20, due_at: null }]);
+  gate.open();
+  await late;
+  expect(await inboxOf(harness)).toMatchObject([{ state: "parked", tries: 20, due_at: null }]);
 });

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { createAdminApp } from "../../src/http/admin/admin-app.js";
 import { createApp } from "../../src/http/app.js";
 import { serve } from "../../src/http/serve.js";
 import { countLedger } from "../../src/operations/count-ledger.js";
@@ -50,6 +51,8 @@ test("the worker counts by itself what was posted, and no balance changes by it"
   expect(await payTogether(harness)).toEqual(succeeded);
   const posted = (await readBacklog(harness.deps)).uncountedEntries;
   expect(posted).toBeGreaterThanOrEqual(PAYMENTS);
+  const scrape = async () => (await createAdminApp(harness.deps).request("/metrics")).text();
+  expect(await scrape()).toMatch(new RegExp(`^pawl_ledger_entries_uncounted ${posted}$`, "m"));
   await harness.another({ workers: ["ledger"], env: { LEDGER_INTERVAL_MS: "20" } });
   await until(
     "counted entries",
@@ -57,4 +60,5 @@ test("the worker counts by itself what was posted, and no balance changes by it"
     (left) => left === 0,
   );
   expect(await soldIn(harness)).toBe(sold(PAYMENTS));
+  expect(await scrape()).toMatch(/^pawl_ledger_entries_uncounted 0$/m);
 });

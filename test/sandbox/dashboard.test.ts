@@ -44,6 +44,10 @@ describe("the dashboard's hand", () => {
     );
     expect((await sandbox.control.dashboard.refund(payment.id)).amount).toBe(3200);
     expect((await stripe.refunds.list({ payment_intent: payment.id })).data).toHaveLength(2);
+    await sandbox.control.dashboard.refund((await paid(stripe)).id);
+    const seen = await sandbox.control.listRefunds({ payment_intent: payment.id });
+    expect(seen.map((each) => each.amount)).toEqual([1000, 3200]);
+    expect(await sandbox.control.listRefunds()).toHaveLength(3);
     expect(await sandbox.control.listRequests({ call: "refunds.create" })).toEqual([]);
   });
 

@@ -167,7 +167,7 @@ export async function until<T>(
   for (;;) {
     const value = await look();
     if (done(value)) return value;
-    if (Date.now() > deadline) throw new Error(`${what} did not come about: ${JSON.stringify(value)}`);
+    if (Date.now() > deadline) throw new Error(`${what} did not come about: ${JSON.stringify(value)?.slice(0, 4_000)}`);
     await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
   }
 }

@@ -61,7 +61,7 @@ interface Rows {
   readonly keys: readonly KeyRow[];
   /** Transitions, oldest first. */
   readonly transitions: readonly Transition[];
-  readonly events: readonly { payment_id: string; type: string; data: string }[];
+  readonly events: readonly { payment_id: string; type: string; data: unknown }[];
   readonly refunds: readonly RefundRow[];
   /** Of charges: those of captures, cancels and refunds stand beside a payment that goes on. */
   readonly reviewed: readonly { payment_id: string }[];
@@ -116,6 +116,8 @@ function readRows(harness: Harness): Promise<Rows> {
   }));
 }
 
+const FAR_MS = 30_000;
+
 /** Ended, or waiting for the customer or for a person. */
 function isAtRest(attempt: AttemptRow, { payments, refunds }: Rows): boolean {
   if (attempt.state === "completed") return attempt.lease_expires_at === null && attempt.due_at === null;
@@ -124,6 +126,9 @@ function isAtRest(attempt: AttemptRow, { payments, refunds }: Rows): boolean {
       ? payments.find((payment) => payment.id === attempt.payment_id)?.status
       : refunds.find((refund) => refund.id === attempt.refund_id)?.status;
   if (status === "needs_review") return true;
+  // What was authorized is looked at once more, hours later, whatever has become of it since.
+  const looksLater = attempt.kind === "charge" && attempt.lease_expires_at === null;
+  if (looksLater && Date.parse(attempt.due_at ?? "") > Date.now() + FAR_MS) return attempt.state === "following";
   const waitsOutside = ["requires_action", "authorized"].includes(status ?? "") || attempt.kind === "refund";
   return waitsOutside && attempt.state === "following";
 }
@@ -150,7 +155,7 @@ function wrongRefunds(payment: PaymentRow, rows: Rows): string[] {
     const steps = rows.transitions.filter((row) => row.refund_id === refund.id).map((row) => row.to_status);
     const facts = steps.map((to, at) => `refund.${at === 0 ? "created" : to}`).toSorted();
     const events = rows.events
-      .filter((row) => row.type.startsWith("refund.") && row.data.includes(refund.id))
+      .filter((row) => row.type.startsWith("refund.") && JSON.stringify(row.data).includes(refund.id))
       .map((row) => row.type)
       .toSorted();
     if (steps.at(-1) !== refund.status) faults.push(`${refund.id} is ${refund.status}, not ${steps.at(-1)}`);

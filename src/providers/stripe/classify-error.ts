@@ -125,6 +125,16 @@ export const SEND_TABLE: readonly SendRow[] = [
     because: "less is left than the refund wants, perhaps because an earlier send made it",
   },
   {
+    when: { status: [402], calls: ["refund"], codes: LOOK_FIRST_CODES, replayed: true },
+    then: spent("stored_error"),
+    because: "the same as below, stored under this key",
+  },
+  {
+    when: { status: [402], calls: ["refund"], codes: LOOK_FIRST_CODES },
+    then: unknown("external_dependency"),
+    because: "something behind Stripe failed, before or after the refund was made",
+  },
+  {
     when: { status: [402], codes: LOOK_FIRST_CODES },
     then: unknown("state_conflict"),
     because: "the card may have been charged: look at the object before believing it",

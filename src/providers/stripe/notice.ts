@@ -46,7 +46,9 @@ function subjectOf(type: string, object: Fields): NoticeSubject | null {
   if (type.startsWith("charge.") && chargeId !== null) {
     return { type: "charge", objectId: chargeId, attemptId: null, tenantId: null };
   }
-  if (PAYOUT_TYPES.has(type)) return objectId === null ? null : { type: "payout", objectId };
+  // Of a payout that was made by hand Stripe cannot tell what is in it (the SDK's typings: BalanceTransactionListParams).
+  if (PAYOUT_TYPES.has(type) && object["automatic"] !== false)
+    return objectId === null ? null : { type: "payout", objectId };
   // Some objects have no id at all, such as the balance.
   return { type: "other", objectId: objectId ?? "" };
 }

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { applyChange } from "../../../src/domain/apply-change.js";
-import { ATTEMPT_STATES } from "../../../src/domain/attempt.js";
+import type { AttemptState } from "../../../src/domain/attempt.js";
 import type { AttemptEventType } from "../../../src/domain/attempt-machine.js";
 import { attemptMachine } from "../../../src/domain/attempt-machine.js";
 import { type Change, unchanged } from "../../../src/domain/charge-change.js";
 import { PAYMENT_STATUSES } from "../../../src/domain/payment.js";
 import type { PaymentEventType } from "../../../src/domain/payment-machine.js";
 import { paymentMachine } from "../../../src/domain/payment-machine.js";
-import { PROVIDER_CALLS } from "../../../src/domain/provider.js";
+import { CHARGE_CALLS, EFFECT_CALLS } from "../../../src/domain/provider.js";
 import { IllegalTransition } from "../../../src/domain/transition.js";
 import { at, attemptIn, DECLINED, NEXT_ACTION, paymentWith, SEND_FENCE, viewIn } from "./charge-fixtures.js";
 
@@ -28,7 +28,8 @@ const ownEvents = (
   machine: { readonly states: Record<string, { readonly ownEvents: readonly string[] }> },
   state: string,
 ) => machine.states[state]?.ownEvents ?? [];
-const illegalAttemptEdges = ATTEMPT_STATES.flatMap((state) =>
+const CHARGE_STATES = Object.keys(attemptMachine.states) as AttemptState[];
+const illegalAttemptEdges = CHARGE_STATES.flatMap((state) =>
   eventsOf(attemptMachine)
     .filter((event) => !ownEvents(attemptMachine, state).includes(event))
     .map((event) => ({ state, event: event as AttemptEventType })),
@@ -38,13 +39,15 @@ const illegalPaymentEdges = PAYMENT_STATUSES.flatMap((status) =>
     .filter((event) => !ownEvents(paymentMachine, status).includes(event))
     .map((event) => ({ status, event: event as PaymentEventType })),
 );
-const illegalSends = ATTEMPT_STATES.flatMap((state) =>
-  PROVIDER_CALLS.filter((call) => {
-    const event = `ABOUT_TO_${call.toUpperCase()}`;
-    // A further round of a fence stays in `fencing`.
-    if (state === "fencing" && call === "fence") return false;
-    return !ownEvents(attemptMachine, state).includes(event);
-  }).map((call) => ({ state, call })),
+const illegalSends = CHARGE_STATES.flatMap((state) =>
+  [...CHARGE_CALLS, ...EFFECT_CALLS]
+    .filter((call) => {
+      const event = `ABOUT_TO_${call.toUpperCase()}`;
+      // A further round of a fence stays in `fencing`.
+      if (state === "fencing" && call === "fence") return false;
+      return !ownEvents(attemptMachine, state).includes(event);
+    })
+    .map((call) => ({ state, call })),
 );
 
 describe("a change that a machine has no edge for", () => {

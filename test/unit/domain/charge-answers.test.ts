@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ProviderCall } from "../../../src/domain/provider.js";
+import type { ChargeCall } from "../../../src/domain/provider.js";
 import {
   ABSENT,
   ASK_FIND,
@@ -142,7 +142,7 @@ describe("a refusal by the provider", () => {
 });
 
 describe("every answer to a send", () => {
-  it.each(["create", "confirm", "fence"] satisfies ProviderCall[])(
+  it.each(["create", "confirm", "fence"] satisfies ChargeCall[])(
     "to %s is in the timeline, with its request id",
     (call) => {
       const state = call === "create" ? "creating" : call === "confirm" ? "confirming" : "fencing";

@@ -3,7 +3,7 @@ import { providerKey } from "../../../src/domain/attempt.js";
 import { afterLookup, afterSend } from "../../../src/domain/charge-answers.js";
 import { budgetIsOver, type Change, type ChargeView, type Then } from "../../../src/domain/charge-change.js";
 import { firstStep } from "../../../src/domain/charge-steps.js";
-import type { ProviderCall, SendOutcome } from "../../../src/domain/provider.js";
+import type { ChargeCall, SendOutcome } from "../../../src/domain/provider.js";
 import { OWN_ACCOUNT, UNKNOWN_ACCOUNT, viewIn } from "./charge-fixtures.js";
 import { ModelProvider, type Outside, type SendFault, type Verdict } from "./model-provider.js";
 
@@ -33,7 +33,7 @@ export const CALM: Weather = {
 export type Entry =
   | {
       readonly type: "send";
-      readonly call: ProviderCall;
+      readonly call: ChargeCall;
       readonly key: string;
       readonly late: boolean;
       outcome: SendOutcome["type"];
@@ -102,14 +102,17 @@ export class Driver {
       return null;
     }
     this.provider.outside(weather.outside);
-    const change = step.type === "send" ? this.#send(step.call, weather) : this.#ask(step.question, weather);
+    const change =
+      step.type === "send"
+        ? this.#send(step.call as ChargeCall, weather)
+        : this.#ask(step.question as "find" | "get", weather);
     if (weather.arrives) this.provider.arrive();
     if (!weather.dies) return this.#write(change());
     this.pass(LEASE_MS);
     return null;
   }
 
-  #send(call: ProviderCall, weather: Weather): () => Change {
+  #send(call: ChargeCall, weather: Weather): () => Change {
     const { attempt } = this.view;
     const key = providerKey(attempt, call);
     const resend = call === "fence" ? false : attempt.unresolved;

@@ -5,11 +5,11 @@ import type { Change, ChargePolicy, ChargeView, Then } from "../../../src/domain
 import { type AccountView, firstStep } from "../../../src/domain/charge-steps.js";
 import type { Failure, NextAction, Payment } from "../../../src/domain/payment.js";
 import type {
+  ChargeCall,
   ChargeStatus,
   Evidence,
   LookupOutcome,
   NotPerformedReason,
-  ProviderCall,
   ProviderCharge,
   SendOutcome,
   UnknownReason,
@@ -20,12 +20,14 @@ export const BUDGET_MS = 120_000;
 export const KEY_LIFETIME_MS = 82_800_000;
 export const REVIEW_AFTER_MS = 86_400_000;
 export const LONGEST_WAIT_MS = 300_000;
+export const CUSTOMER_EXPIRY_MS = 86_400_000;
 
 /** The defaults of the settings, without jitter: a wait is three quarters of its whole. */
-const POLICY: ChargePolicy = {
+export const POLICY: ChargePolicy = {
   retryBudgetMs: BUDGET_MS,
   keyLifetimeMs: KEY_LIFETIME_MS,
   reviewAfterMs: REVIEW_AFTER_MS,
+  customerActionExpiryMs: CUSTOMER_EXPIRY_MS,
   retry: { firstMs: 1_000, mostMs: LONGEST_WAIT_MS },
   follow: { firstMs: 2_000, mostMs: LONGEST_WAIT_MS },
   random: () => 0.5,
@@ -33,7 +35,7 @@ const POLICY: ChargePolicy = {
 
 export const OWN_ACCOUNT: AccountView = { type: "known", accountId: "acct_own", livemode: false };
 export const UNKNOWN_ACCOUNT: AccountView = { type: "unknown", reason: "unauthorized" };
-const EVIDENCE: Evidence = { httpStatus: 200, code: null, requestId: "req_1" };
+export const EVIDENCE: Evidence = { httpStatus: 200, code: null, requestId: "req_1" };
 export const CHARGE_ID = "pi_own";
 
 export function at(afterMs: number): Date {
@@ -50,10 +52,13 @@ export function attemptIn(state: AttemptState, patch: Partial<Attempt> = {}): At
     tenantId: "ten_own",
     id: "att_0123456789abcdef0123456789abcdef",
     paymentId: "pay_own",
+    kind: "charge",
     operation: "payments.create",
     idempotencyKey: "order-17",
     run: 1,
     requestId: "req_http",
+    amount: null,
+    refundId: null,
     state,
     fence: 1,
     provider: "stripe",
@@ -66,6 +71,7 @@ export function attemptIn(state: AttemptState, patch: Partial<Attempt> = {}): At
     createFirstSentAt: state === "started" ? null : ACCEPTED_AT,
     confirmFirstSentAt: CONFIRM_SENT.includes(state) ? ACCEPTED_AT : null,
     fenceFirstSentAt: state === "fencing" ? ACCEPTED_AT : null,
+    effectFirstSentAt: null,
     fenceRound: 1,
     waits: 0,
     waitReason: null,
@@ -100,6 +106,11 @@ export function paymentWith(patch: Partial<Payment> = {}): Payment {
     amountCapturable: 0,
     amountCaptured: 0,
     amountRefunded: 0,
+    refundReserved: 0,
+    openEffect: null,
+    authorizedUntil: null,
+    cancellationReason: null,
+    disputes: [],
     livemode: false,
     createdAt: ACCEPTED_AT,
     updatedAt: ACCEPTED_AT,
@@ -119,6 +130,7 @@ export function viewIn(state: AttemptState, scene: Scene = {}): ChargeView {
   return {
     attempt: attemptIn(state, scene.attempt),
     payment: paymentWith(scene.payment),
+    refund: null,
     now: at(scene.afterMs ?? 1_000),
     policy: { ...POLICY, ...scene.policy },
   };
@@ -137,7 +149,7 @@ export const NEXT_ACTION: NextAction = {
   client_secret: null,
 };
 
-function chargeThatIs(status: ChargeStatus, patch: Partial<ProviderCharge> = {}): ProviderCharge {
+export function chargeThatIs(status: ChargeStatus, patch: Partial<ProviderCharge> = {}): ProviderCharge {
   return {
     id: CHARGE_ID,
     status,
@@ -150,6 +162,9 @@ function chargeThatIs(status: ChargeStatus, patch: Partial<ProviderCharge> = {})
     tenantId: "ten_own",
     nextAction: status === "requires_action" ? NEXT_ACTION : null,
     failure: status === "declined" ? DECLINED : null,
+    authorizedUntil: null,
+    lapsed: false,
+    fee: null,
     ...patch,
   };
 }
@@ -207,17 +222,14 @@ export interface Decided extends Applied {
   readonly view: ChargeView;
 }
 
-function decided(view: ChargeView, change: Change): Decided {
+export function decided(view: ChargeView, change: Change): Decided {
   const applied = applyChange(view, change);
-  return { ...applied, change, then: change.then, view: { ...view, ...pairOf(applied) } };
-}
-
-function pairOf({ attempt, payment }: Applied) {
-  return { attempt, payment };
+  const { attempt, payment, refund } = applied;
+  return { ...applied, change, then: change.then, view: { ...view, attempt, payment, refund } };
 }
 
 /** The answer to a send, decided and applied. */
-export function sent(view: ChargeView, call: ProviderCall, outcome: SendOutcome): Decided {
+export function sent(view: ChargeView, call: ChargeCall, outcome: SendOutcome): Decided {
   return decided(view, afterSend(view, call, outcome));
 }
 
@@ -230,11 +242,15 @@ export function asked(view: ChargeView, question: "find" | "get", outcome: Looku
 export function claimed(view: ChargeView, account: AccountView = OWN_ACCOUNT, markedNow = false): Decided {
   const step = firstStep(view, account, markedNow);
   if (!("type" in step)) return decided(view, step);
-  const still = { attempt: view.attempt, payment: view.payment, paymentMoved: false };
-  return { ...still, change: NO_CHANGE, then: step, view };
+  return { ...unmoved(view), change: NO_CHANGE, then: step, view };
 }
 
-const NO_CHANGE: Change = {
+/** What a step that writes nothing leaves. */
+export function unmoved({ attempt, payment, refund }: ChargeView): Applied {
+  return { attempt, payment, paymentMoved: false, refund, refundMoved: false };
+}
+
+export const NO_CHANGE: Change = {
   attemptEvents: [],
   attempt: {
     unresolved: false,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { LEDGER_ACCOUNTS, type LedgerEntry, type MoneyFact, postingsOf } from "../../../src/domain/ledger.js";
+import { LEDGER_ACCOUNTS, type MoneyFact, postingsOf } from "../../../src/domain/ledger.js";
 import { readText } from "../../tidy/source-files.js";
+import { balancesOf } from "./ledger-sums.js";
 
 const usd = { currency: "usd" };
 const HOLD = { type: "authorized", occurrence: 2, amount: 10_000, ...usd } as const;
@@ -26,7 +27,11 @@ const LIVES: Readonly<Record<string, readonly MoneyFact[]>> = {
     REFUND,
     { type: "paid_out", transactionId: "txn_2", amount: -2500, ...usd },
   ],
-  "A refund that fails after it had succeeded": [SALE, REFUND, { ...REFUND, type: "refund_failed", occurrence: 3 }],
+  "A refund that fails after it had succeeded": [
+    SALE,
+    REFUND,
+    { ...REFUND, type: "refund_failed", occurrence: 3 },
+  ],
   "A dispute that is won": [
     SALE,
     { ...DISPUTE, transactionId: "txn_2" },
@@ -47,9 +52,9 @@ function tableOf(facts: readonly MoneyFact[]): string {
     ({ fact, leg, debitAccount, creditAccount, amount }) =>
       `| \`${fact}\` | ${leg} | ${debitAccount} | ${creditAccount} | ${amount} |`,
   );
-  const left = LEDGER_ACCOUNTS.map((account) => [account, balanceOf(entries, account)] as const)
-    .filter(([, balance]) => balance !== 0)
-    .map(([account, balance]) => `${account} ${String(balance).replace("-", "−")}`);
+  const left = Object.entries(balancesOf(entries, "usd")).map(
+    ([account, balance]) => `${account} ${String(balance).replace("-", "−")}`,
+  );
   return [
     "| fact | leg | debit | credit | amount |",
     "|---|---|---|---|---|",
@@ -57,14 +62,6 @@ function tableOf(facts: readonly MoneyFact[]): string {
     "",
     `Left: ${left.length === 0 ? "nothing on any account" : left.join(", ")}.`,
   ].join("\n");
-}
-
-function balanceOf(entries: readonly LedgerEntry[], account: string): number {
-  return entries.reduce(
-    (sum, { debitAccount, creditAccount, amount }) =>
-      sum + (debitAccount === account ? amount : 0) - (creditAccount === account ? amount : 0),
-    0,
-  );
 }
 
 describe("docs/ledger.md", () => {
@@ -83,4 +80,3 @@ describe("docs/ledger.md", () => {
     expect(kinds.size).toBe(9);
   });
 });
-

@@ -1,4 +1,4 @@
-import type { ChargeStatus, LookupOutcome, ProviderCall, SendOutcome } from "../../../src/domain/provider.js";
+import type { ChargeCall, ChargeStatus, LookupOutcome, SendOutcome } from "../../../src/domain/provider.js";
 import { ABSENT, decline, found, notPerformed, object, unanswered, unknown } from "./charge-fixtures.js";
 
 /** What befalls one send on its way. `late`: no answer, and the effect comes after the next question or send. */
@@ -38,9 +38,9 @@ export class ModelProvider {
   timesPaid = 0;
   nowMs = 0;
   readonly #results = new Map<string, { readonly stored: Stored; readonly sinceMs: number }>();
-  readonly #late: { readonly call: ProviderCall; readonly key: string; readonly verdict: Verdict }[] = [];
+  readonly #late: { readonly call: ChargeCall; readonly key: string; readonly verdict: Verdict }[] = [];
 
-  send(call: ProviderCall, key: string, resend: boolean, fault: SendFault, verdict: Verdict): SendOutcome {
+  send(call: ChargeCall, key: string, resend: boolean, fault: SendFault, verdict: Verdict): SendOutcome {
     if (fault === "refused") return resend ? unknown("resend_refused") : notPerformed("unreachable");
     if (fault === "rate_limited")
       return resend ? unknown("resend_refused") : notPerformed("rate_limited", 1_500);
@@ -96,7 +96,7 @@ export class ModelProvider {
     return { type: "error", status: this.status ?? "created" };
   }
 
-  #execute(call: ProviderCall, verdict: Verdict): Stored {
+  #execute(call: ChargeCall, verdict: Verdict): Stored {
     switch (call) {
       case "create":
         this.status ??= "created";

@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { operations } from "./fake-operations.js";
-import { INPUT, PAYMENT, pointersOf, post, problemOf, SECRET, startApp, type TestServer } from "./harness.js";
+import {
+  INPUT,
+  pointersOf,
+  post,
+  problemOf,
+  SECRET,
+  STILL_PROCESSING,
+  startApp,
+  type TestServer,
+} from "./harness.js";
 
 vi.mock(
   "../../../src/operations/authenticate.js",
@@ -16,7 +25,7 @@ beforeAll(async () => {
   app = await startApp();
 });
 beforeEach(() => {
-  operations.createPayment.mockReset().mockResolvedValue({ type: "processing", payment: PAYMENT });
+  operations.createPayment.mockReset().mockResolvedValue(STILL_PROCESSING);
 });
 afterAll(() => app.server.close(1_000));
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { operations } from "./fake-operations.js";
-import { INPUT, PAYMENT, post, SECRET, startApp, type TestServer } from "./harness.js";
+import { INPUT, PAYMENT, post, SECRET, STILL_PROCESSING, startApp, type TestServer } from "./harness.js";
 
 vi.mock(
   "../../../src/operations/authenticate.js",
@@ -16,7 +16,7 @@ beforeAll(async () => {
   app = await startApp();
 });
 beforeEach(() => {
-  operations.createPayment.mockReset().mockResolvedValue({ type: "processing", payment: PAYMENT });
+  operations.createPayment.mockReset().mockResolvedValue(STILL_PROCESSING);
 });
 afterAll(() => app.server.close(1_000));
 

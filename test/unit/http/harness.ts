@@ -1,6 +1,7 @@
 import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
 import type { Settings } from "../../../src/config.js";
+import { paymentDocument, paymentPath } from "../../../src/domain/documents.js";
 import type { Payment } from "../../../src/domain/payment.js";
 import { createApp } from "../../../src/http/app.js";
 import { type Server, serve } from "../../../src/http/serve.js";
@@ -41,10 +42,22 @@ export const PAYMENT: Payment = {
   amountCapturable: 0,
   amountCaptured: 0,
   amountRefunded: 0,
+  refundReserved: 0,
+  openEffect: null,
+  authorizedUntil: null,
+  cancellationReason: null,
+  disputes: [],
   livemode: false,
   createdAt: new Date("2026-11-29T12:00:00Z"),
   updatedAt: new Date("2026-11-29T12:00:01Z"),
 };
+
+/** The answer of an operation whose work goes on. */
+export const STILL_PROCESSING = {
+  type: "processing",
+  document: paymentDocument(PAYMENT),
+  location: paymentPath(PAYMENT.id),
+} as const;
 
 export interface TestServer {
   readonly server: Server;
@@ -67,7 +80,7 @@ export async function startApp(settings: Partial<Settings> = {}): Promise<TestSe
   for (const operation of Object.values(operations))
     if (typeof operation === "function") operation.mockReset();
   operations.authenticate.mockImplementation(async (_deps, secret) => (secret === SECRET ? CALLER : null));
-  operations.createPayment.mockResolvedValue({ type: "processing", payment: PAYMENT });
+  operations.createPayment.mockResolvedValue(STILL_PROCESSING);
   operations.getPayment.mockResolvedValue(PAYMENT);
   const { deps, lines } = testDeps(settings);
   const server = await serve(createApp(deps), { host: "127.0.0.1", port: 0 });

@@ -1,7 +1,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { PawlError } from "../../../src/domain/errors.js";
 import { operations } from "./fake-operations.js";
-import { INPUT, PAYMENT, pointersOf, post, problemOf, startApp, type TestServer } from "./harness.js";
+import {
+  INPUT,
+  PAYMENT,
+  pointersOf,
+  post,
+  problemOf,
+  STILL_PROCESSING,
+  startApp,
+  type TestServer,
+} from "./harness.js";
 
 vi.mock(
   "../../../src/operations/authenticate.js",
@@ -17,7 +26,7 @@ beforeAll(async () => {
   app = await startApp();
 });
 beforeEach(() => {
-  operations.createPayment.mockReset().mockResolvedValue({ type: "processing", payment: PAYMENT });
+  operations.createPayment.mockReset().mockResolvedValue(STILL_PROCESSING);
 });
 afterAll(() => app.server.close(1_000));
 

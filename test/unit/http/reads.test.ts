@@ -46,6 +46,7 @@ const ENTRY = {
   to: null,
   reason: "timeout",
   attemptId: "att_1",
+  refundId: null,
   call: "confirm",
   providerKey: "payment-attempt:att_1:confirm",
   fence: 2,

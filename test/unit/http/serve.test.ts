@@ -11,6 +11,7 @@ import {
   PAYMENT,
   post,
   problemOf,
+  STILL_PROCESSING,
   startApp,
   type TestServer,
   testDeps,
@@ -57,7 +58,7 @@ describe("a server that closes", () => {
     await held.reached;
     const closed = app.server.close(10_000);
     expect(await refused(app.port)).toBe(true);
-    held.answer({ type: "processing", payment: PAYMENT });
+    held.answer(STILL_PROCESSING);
     const response = await running;
     expect(response.status).toBe(202);
     expect(response.headers.get("connection")).toBe("close");
@@ -81,7 +82,7 @@ describe("a server that closes", () => {
     await app.server.close(20);
     expect(await running).toBeInstanceOf(Error);
     await vi.waitFor(() => expect(signal.aborted).toBe(true));
-    held.answer({ type: "processing", payment: PAYMENT });
+    held.answer(STILL_PROCESSING);
   });
 
   it("has told a running operation that its client is gone", async () => {
@@ -101,7 +102,7 @@ describe("a server that closes", () => {
     leave.abort();
     await running;
     await vi.waitFor(() => expect(signal.aborted).toBe(true));
-    held.answer({ type: "processing", payment: PAYMENT });
+    held.answer(STILL_PROCESSING);
   });
 
   it("refuses to start on a port that is taken", async () => {

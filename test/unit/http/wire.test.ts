@@ -1,7 +1,15 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { operations } from "./fake-operations.js";
-import { holdCreate, INPUT, PAYMENT, rawExchange, rawHead, startApp, type TestServer } from "./harness.js";
+import {
+  holdCreate,
+  INPUT,
+  rawExchange,
+  rawHead,
+  STILL_PROCESSING,
+  startApp,
+  type TestServer,
+} from "./harness.js";
 
 vi.mock(
   "../../../src/operations/authenticate.js",
@@ -22,7 +30,7 @@ beforeAll(async () => {
   app = await startApp({ requestBodyTimeoutMs: BODY_TIMEOUT_MS });
 });
 beforeEach(() => {
-  operations.createPayment.mockReset().mockResolvedValue({ type: "processing", payment: PAYMENT });
+  operations.createPayment.mockReset().mockResolvedValue(STILL_PROCESSING);
 });
 afterAll(() => app.server.close(1_000));
 
@@ -206,7 +214,7 @@ describe("bytes that are no HTTP", () => {
     const held = holdCreate();
     const received = rawExchange(app.port, request, "NONSENSE\r\n\r\n");
     await held.reached;
-    held.answer({ type: "processing", payment: PAYMENT });
+    held.answer(STILL_PROCESSING);
     expect(await received).toMatch(/^HTTP\/1\.1 202/);
   });
 });

@@ -24,8 +24,7 @@ means that the answer carries \`Idempotent-Replayed: true\`. An empty cell fits 
 ${sends.map((row, index) => `| ${[index + 1, ...cells(row.when, true), sendVerdict(row.then), row.because].join(" | ")} |`).join("\n")}
 
 - **object**: what the PaymentIntent or the Refund itself says; one that cannot be read, or is another one, is unknown
-  (unreadable).
-  A replayed one describes the past and is fetched before it is believed.
+  (unreadable). A replayed one describes the past and is fetched before it is believed.
 - **not performed**: this send had no effect and never will. **rejected**, **declined**: final.
 - **unknown**: the object is asked about before anything is sent again, and never given up for failed. With *key spent*
   the call is not sent again under its key.

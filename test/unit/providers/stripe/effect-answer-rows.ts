@@ -112,12 +112,24 @@ export const EFFECT_ROWS: readonly EffectRow[] = [
     again: { type: "declined", replayed: false },
     replayed: { type: "declined", replayed: true, failure: { code: "card_declined" } },
   },
-  {
-    what: "a processing error",
-    status: 402,
-    error: card({ code: "processing_error" }),
-    ...always(unknown("state_conflict")),
-  },
+  ...["processing_error", "payment_method_provider_timeout"].flatMap((code) => [
+    {
+      what: `a doubtful failure (${code})`,
+      status: 402,
+      error: card({ code }),
+      ...always(unknown("state_conflict")),
+      calls: ["capture", "cancel"] as const,
+    },
+    {
+      what: `a doubtful failure (${code})`,
+      status: 402,
+      error: card({ code }),
+      first: unknown("external_dependency"),
+      again: unknown("external_dependency"),
+      replayed: unknown("stored_error", true),
+      calls: ["refund"] as const,
+    },
+  ]),
   {
     what: "a wrong key",
     status: 401,

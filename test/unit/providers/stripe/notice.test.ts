@@ -104,6 +104,8 @@ describe("what a notice is about", () => {
     const payout = { id: "po_1", object: "payout" };
     for (const type of ["payout.paid", "payout.reconciliation_completed"]) {
       expect(subjectOf(type, payout)).toEqual({ type: "payout", objectId: "po_1" });
+      expect(subjectOf(type, { ...payout, automatic: true })).toMatchObject({ type: "payout" });
+      expect(subjectOf(type, { ...payout, automatic: false })).toEqual({ type: "other", objectId: "po_1" });
     }
     for (const type of ["payout.created", "payout.updated", "payout.failed"]) {
       expect(subjectOf(type, payout)).toEqual({ type: "other", objectId: "po_1" });
