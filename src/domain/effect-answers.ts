@@ -10,7 +10,7 @@ import {
   sendAgain,
 } from "./effect-decisions.js";
 import { adoptEffect, adoptRefund } from "./effect-facts.js";
-import { effectCallOf, questionOf } from "./effect-steps.js";
+import { effectCallOf, questionOf } from "./effect-view.js";
 import type { Failure } from "./payment.js";
 import type { LookupOutcome, RefundLookupOutcome, RefundSendOutcome, SendOutcome } from "./provider.js";
 

@@ -1,7 +1,7 @@
 import type { Change, ChargeView, EffectAnswer, TimelineNote } from "./charge-change.js";
 import { budgetIsOver, keyLifetimeIsOver, resolved, unchanged } from "./charge-change.js";
 import { type WaitFor, waiting } from "./charge-decisions.js";
-import { effectCallOf } from "./effect-steps.js";
+import { effectCallOf } from "./effect-view.js";
 import type { Failure } from "./payment.js";
 import { canRefund } from "./transition.js";
 

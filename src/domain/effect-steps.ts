@@ -1,8 +1,8 @@
-import type { Change, ChargeView, Question, Then, TimelineNote } from "./charge-change.js";
+import type { Change, ChargeView, Then, TimelineNote } from "./charge-change.js";
 import { provenByRow, unchanged } from "./charge-change.js";
 import { type AccountView, accountDiffers } from "./charge-steps.js";
 import { effectNotPerformed, effectUnderReview, effectWaiting } from "./effect-decisions.js";
-import type { EffectCall } from "./provider.js";
+import { effectCallOf, questionOf } from "./effect-view.js";
 
 /**
  * What a worker does first with a claimed capture, cancel or refund. `markedNow`: the claim itself recorded that the
@@ -28,17 +28,6 @@ export function firstEffectStep(view: ChargeView, account: AccountView, markedNo
     case "fencing":
       throw new Error(`attempt ${attempt.id} of a ${attempt.kind} is in ${attempt.state}`);
   }
-}
-
-export function effectCallOf({ attempt }: ChargeView): EffectCall {
-  if (attempt.kind === "charge") throw new Error(`attempt ${attempt.id} is a charge`);
-  return attempt.kind;
-}
-
-/** What can be asked: about the refund where its id is known, else for it; of the others about their charge object. */
-export function questionOf({ attempt, refund }: ChargeView): Question {
-  if (attempt.kind !== "refund") return "get";
-  return refund?.providerRefundId == null ? "find_refund" : "get_refund";
 }
 
 /** Another account or mode never sends and never asks, save for an object's own account under a rotated key. */

@@ -50,7 +50,7 @@ export interface ProcessOptions {
   readonly stripeKey?: string;
 }
 
-const ALL: readonly WorkerName[] = ["attempts", "reconciler", "reaper"];
+const ALL: readonly WorkerName[] = ["attempts", "reconciler", "ledger", "reaper"];
 
 /** Real operations and workers in this process, on a database and a sandbox of their own. */
 export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
@@ -167,7 +167,8 @@ export async function until<T>(
   for (;;) {
     const value = await look();
     if (done(value)) return value;
-    if (Date.now() > deadline) throw new Error(`${what} did not come about: ${JSON.stringify(value)?.slice(0, 4_000)}`);
+    if (Date.now() > deadline)
+      throw new Error(`${what} did not come about: ${JSON.stringify(value)?.slice(0, 4_000)}`);
     await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
   }
 }

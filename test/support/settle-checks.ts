@@ -128,7 +128,8 @@ function isAtRest(attempt: AttemptRow, { payments, refunds }: Rows): boolean {
   if (status === "needs_review") return true;
   // What was authorized is looked at once more, hours later, whatever has become of it since.
   const looksLater = attempt.kind === "charge" && attempt.lease_expires_at === null;
-  if (looksLater && Date.parse(attempt.due_at ?? "") > Date.now() + FAR_MS) return attempt.state === "following";
+  if (looksLater && Date.parse(attempt.due_at ?? "") > Date.now() + FAR_MS)
+    return attempt.state === "following";
   const waitsOutside = ["requires_action", "authorized"].includes(status ?? "") || attempt.kind === "refund";
   return waitsOutside && attempt.state === "following";
 }

@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { ATTEMPT_STATES } from "../../src/domain/attempt.js";
 import { attemptMachine } from "../../src/domain/attempt-machine.js";
+import { effectMachine } from "../../src/domain/effect-machine.js";
 import { PAYMENT_STATUSES } from "../../src/domain/payment.js";
 import { paymentMachine } from "../../src/domain/payment-machine.js";
+import { REFUND_STATUSES } from "../../src/domain/refund.js";
+import { refundMachine } from "../../src/domain/refund-machine.js";
 import { filesUnder, readText } from "./source-files.js";
 
 /** The statuses that clients were promised. A new one is a change of the API, and of this list. */
@@ -15,6 +18,8 @@ const PUBLISHED_STATUSES = [
   "canceled",
   "needs_review",
 ];
+
+const PUBLISHED_REFUND_STATUSES = ["processing", "succeeded", "failed", "needs_review"];
 
 interface Snapshot {
   readonly enums: Record<string, { readonly name: string; readonly values: readonly string[] }>;
@@ -66,9 +71,21 @@ describe("the states of a payment", () => {
   });
 });
 
+describe("the states of a refund", () => {
+  it("are the same in the machine, the type and the published contract", () => {
+    expect(sorted(Object.keys(refundMachine.states))).toEqual(sorted(PUBLISHED_REFUND_STATUSES));
+    expect(sorted(REFUND_STATUSES)).toEqual(sorted(PUBLISHED_REFUND_STATUSES));
+  });
+
+  it("are the only ones that the database takes", () => {
+    expect(sorted(allowedIn("refunds", "status"))).toEqual(sorted(PUBLISHED_REFUND_STATUSES));
+  });
+});
+
 describe("the states of an attempt", () => {
-  it("are the same in the machine and the type", () => {
-    expect(sorted(Object.keys(attemptMachine.states))).toEqual(sorted(ATTEMPT_STATES));
+  it("are the same in the two machines together and the type", () => {
+    const states = [attemptMachine, effectMachine].flatMap((machine) => Object.keys(machine.states));
+    expect(sorted([...new Set(states)])).toEqual(sorted(ATTEMPT_STATES));
   });
 
   it("are the only ones that the database takes", () => {

@@ -9,6 +9,7 @@ import {
   DECLINED,
   END,
   found,
+  HELD_LOOK_MS,
   later,
   notPerformed,
   object,
@@ -68,7 +69,7 @@ describe("a fence", () => {
 
   it.each([
     { status: "succeeded", becomes: "succeeded", state: "completed" },
-    { status: "authorized", becomes: "authorized", state: "completed" },
+    { status: "authorized", becomes: "authorized", state: "following" },
     { status: "pending", becomes: "processing", state: "following" },
     { status: "requires_action", becomes: "requires_action", state: "following" },
   ] as const)("that finds the object $status adopts that", ({ status, becomes, state }) => {
@@ -192,14 +193,14 @@ describe("the object of a failed payment", () => {
   });
 
   it.each([
-    { status: "succeeded", becomes: "succeeded" },
-    { status: "authorized", becomes: "authorized" },
+    { status: "succeeded", becomes: "succeeded", then: END },
+    { status: "authorized", becomes: "authorized", then: { type: "wait", ms: HELD_LOOK_MS } },
   ] as const)(
     "that the customer pays from the browser ($status) makes the payment $becomes",
-    ({ status, becomes }) => {
+    ({ status, becomes, then }) => {
       const conflict = sent(viewIn("fencing", { payment: FAILED }), "fence", unknown("state_conflict"));
       const paid = asked(conflict.view, "get", found(status));
-      expect(paid.then).toEqual(END);
+      expect(paid.then).toEqual(then);
       expect(paid.payment).toMatchObject({ status: becomes, failure: null, holdsOrderId: true, version: 2 });
       expect(paid.change.reason).toBe("paid_after_end");
       expect(paid.change.review).toBeNull();

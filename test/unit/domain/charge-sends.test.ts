@@ -10,6 +10,7 @@ import {
   claimed,
   END,
   found,
+  HELD_LOOK_MS,
   KEY_LIFETIME_MS,
   later,
   notPerformed,
@@ -72,9 +73,11 @@ describe("the usual way of a charge", () => {
 
   it("ends authorized where the capture is manual", () => {
     const view = viewIn("confirming", { payment: { captureMethod: "manual" } });
-    const { payment, attempt } = sent(view, "confirm", object("authorized"));
+    const { payment, attempt, then } = sent(view, "confirm", object("authorized"));
     expect(payment).toMatchObject({ status: "authorized", amountCapturable: 4200, amountCaptured: 0 });
-    expect(attempt.state).toBe("completed");
+    // It is looked at again: an authorisation that nobody captures lapses.
+    expect(attempt.state).toBe("following");
+    expect(then).toEqual({ type: "wait", ms: HELD_LOOK_MS });
   });
 
   it("begins with the create that the claim has recorded", () => {

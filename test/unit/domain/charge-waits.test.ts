@@ -6,6 +6,7 @@ import {
   ASK_GET,
   asked,
   BUDGET_MS,
+  CUSTOMER_EXPIRY_MS,
   claimed,
   END,
   found,
@@ -17,6 +18,7 @@ import {
   notPerformed,
   object,
   SEND_CREATE,
+  SEND_FENCE,
   sent,
   unanswered,
   unknown,
@@ -188,12 +190,47 @@ describe("a charge that waits for the customer or the provider", () => {
   });
 
   it("is asked about past its budget, and never fenced or failed for its age", () => {
-    for (const status of ["pending", "requires_action"] as const) {
-      const view = viewIn("following", { afterMs: 10 * KEY_LIFETIME_MS });
-      const look = asked(view, "get", found(status));
+    for (const [status, afterMs] of [
+      ["pending", 10 * KEY_LIFETIME_MS],
+      ["requires_action", CUSTOMER_EXPIRY_MS - 1],
+    ] as const) {
+      const look = asked(viewIn("following", { afterMs }), "get", found(status));
       expect(look.then.type).toBe("wait");
       expect(look.attempt.state).toBe("following");
     }
+  });
+
+  it("is looked at when the customer's time is over, however seldom it is looked at by then", () => {
+    const view = viewIn("following", { afterMs: CUSTOMER_EXPIRY_MS - 5_000, attempt: { waits: 60 } });
+    expect(waitMsOf(asked(view, "get", found("requires_action")))).toBe(5_000);
+  });
+
+  it("is not waited for past the customer's time: the object is canceled first, the payment after it", () => {
+    const payment = { status: "requires_action", nextAction: NEXT_ACTION } as const;
+    const view = viewIn("following", { afterMs: CUSTOMER_EXPIRY_MS, payment });
+    const late = asked(view, "get", found("requires_action"));
+    expect(late.then).toEqual(SEND_FENCE);
+    expect(late.paymentMoved).toBe(false);
+    const fenced = sent(late.view, "fence", object("canceled"));
+    expect(fenced.then).toEqual(ASK_GET);
+    expect(fenced.payment).toMatchObject({ status: "requires_action", nextAction: NEXT_ACTION });
+    const readBack = asked(fenced.view, "get", found("canceled"));
+    expect(readBack.then).toEqual(END);
+    expect(readBack.payment).toMatchObject({
+      status: "canceled",
+      cancellationReason: "customer_action_expired",
+      nextAction: null,
+      holdsOrderId: false,
+    });
+  });
+
+  it("that pays in the last moment is adopted, though its object was being canceled", () => {
+    const payment = { status: "requires_action", nextAction: NEXT_ACTION } as const;
+    const view = viewIn("fencing", { afterMs: CUSTOMER_EXPIRY_MS, payment });
+    const conflict = sent(view, "fence", unknown("state_conflict"));
+    const paid = asked(conflict.view, "get", found("succeeded"));
+    expect(paid.payment).toMatchObject({ status: "succeeded", nextAction: null, cancellationReason: null });
+    expect(paid.then).toEqual(END);
   });
 
   it("writes its payment only when what it shows changes", () => {

@@ -13,10 +13,10 @@ describe("the document of a payment", () => {
   it("has the members of the contract, in its order", () => {
     expect(JSON.stringify(paymentDocument(succeeded))).toBe(
       '{"id":"pay_own","object":"payment","status":"succeeded","amount":4200,"currency":"usd","amount_capturable":0,' +
-        '"amount_captured":4200,"amount_refunded":0,"capture_method":"automatic","payment_method":"pm_card_visa",' +
+        '"amount_captured":4200,"amount_refunded":0,"amount_refundable":4200,"capture_method":"automatic","payment_method":"pm_card_visa",' +
         '"customer":null,"merchant_order_id":"order-17","description":null,"statement_descriptor":null,' +
         '"return_url":null,"metadata":{"10":"2","b":"1"},"provider":"stripe","provider_payment_id":"pi_own",' +
-        '"next_action":null,"failure":null,"resolution":null,"livemode":false,' +
+        '"next_action":null,"failure":null,"authorized_until":null,"cancellation_reason":null,"disputes":[],"resolution":null,"livemode":false,' +
         '"created_at":"2026-01-15T10:00:00.000Z","updated_at":"2026-01-15T10:00:00.000Z"}',
     );
   });

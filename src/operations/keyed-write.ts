@@ -1,0 +1,98 @@
+import { JSON_TYPE, type JsonValue, type StoredResponse } from "../domain/documents.js";
+import { PawlError } from "../domain/errors.js";
+import { fingerprint } from "../lib/fingerprint.js";
+import { type Queryable, withDatabase } from "../store/db.js";
+import { type KeyRecord, readKey } from "../store/idempotency-keys.js";
+import { claimKey, completeKey } from "../store/key-claims.js";
+import type { Caller, Deps, RequestContext } from "./deps.js";
+import type { KeyedAnswer } from "./keyed-request.js";
+
+/** A request under an Idempotency-Key whose whole effect is one transaction of ours. */
+export interface KeyedWrite {
+  readonly caller: Caller;
+  readonly context: RequestContext;
+  readonly operation: string;
+  readonly key: string;
+  /** With `input` what makes two requests under one key the same. */
+  readonly pathIds: readonly string[];
+  readonly input: unknown;
+  /** What the key stands for. */
+  readonly resourceId: string;
+  /** What takes more than the database to find out. Throws PawlError; not asked where the key has its answer already. */
+  check?(): Promise<void>;
+  /** Makes the effect; a PawlError that it throws undoes everything and leaves the key free. */
+  effect(tx: Queryable): Promise<KeyedEffect>;
+}
+
+export interface KeyedEffect {
+  readonly status: number;
+  readonly location: string;
+  readonly document: { readonly [name: string]: JsonValue };
+  /** Members that the first answer alone shows: in the stored one they are as `document` has them. */
+  readonly shownOnce?: { readonly [name: string]: JsonValue };
+}
+
+type FinalAnswer = KeyedAnswer & { readonly type: "final" };
+
+/** A record that expires between the claim and the look is claimed again; more often than this it is a bug to see. */
+const MOST_LOOKS = 5;
+
+/**
+ * Claim, effect and stored answer in one commit, so that a key is never seen in progress: the same request again is
+ * answered with what is stored. Throws PawlError: idempotency_key_reused, service_unavailable, and what `check` and
+ * `effect` throw.
+ */
+export async function keyedWrite(
+  deps: Pick<Deps, "db" | "settings">,
+  request: KeyedWrite,
+): Promise<FinalAnswer> {
+  const { operation, key, caller } = request;
+  const name = { tenantId: caller.tenantId, operation, key };
+  const print = fingerprint(operation, request.pathIds, request.input);
+  let checked = false;
+  for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
+    const record = await withDatabase(() => readKey(deps.db.sql, name));
+    if (record !== null && !record.expired) return replay(record, print);
+    if (!checked) await request.check?.();
+    checked = true;
+    const answer = await withDatabase(() =>
+      deps.db.sql.begin(async (tx) => {
+        const { resourceId, context } = request;
+        const claimed = await claimKey(tx, name, {
+          fingerprint: print,
+          resourceId,
+          requestId: context.requestId,
+        });
+        if (!claimed) return null;
+        const effect = await request.effect(tx);
+        const stored = responseOf(effect, effect.document);
+        const keyExpiresAt = await completeKey(tx, name, stored, deps.settings.retentionMs);
+        const response = responseOf(effect, { ...effect.document, ...effect.shownOnce });
+        return { type: "final" as const, response, replayed: false, keyExpiresAt };
+      }),
+    );
+    if (answer !== null) return answer;
+  }
+  throw new PawlError("service_unavailable", "The key's record kept changing; send the same request again.");
+}
+
+function replay(record: KeyRecord, print: string): FinalAnswer {
+  if (record.fingerprint !== print) {
+    throw new PawlError("idempotency_key_reused", "This Idempotency-Key was first used for another request.");
+  }
+  const { responseStatus: status, responseBody: body, responseHeaders: headers } = record;
+  const location = headers?.["Location"];
+  if (record.state !== "completed" || status === null || body === null || location === undefined) {
+    throw new Error(`the key of ${record.resourceId} was committed without its answer`);
+  }
+  const response = { status, headers: { "Content-Type": JSON_TYPE, Location: location }, body };
+  return { type: "final", response, replayed: true, keyExpiresAt: record.expiresAt };
+}
+
+function responseOf(effect: KeyedEffect, document: KeyedEffect["document"]): StoredResponse {
+  return {
+    status: effect.status,
+    headers: { "Content-Type": JSON_TYPE, Location: effect.location },
+    body: JSON.stringify(document),
+  };
+}

@@ -1,0 +1,141 @@
+import { randomBytes } from "node:crypto";
+import { PawlError } from "../domain/errors.js";
+import { type WebhookEndpoint, webhookEndpointDocument, webhookEndpointPath } from "../domain/webhook.js";
+import { newId } from "../lib/ids.js";
+import { withDatabase } from "../store/db.js";
+import { hastenDeliveries } from "../store/deliveries.js";
+import * as store from "../store/webhook-endpoints.js";
+import type { Caller, Deps, RequestContext } from "./deps.js";
+import type { KeyedAnswer } from "./keyed-request.js";
+import { type KeyedEffect, keyedWrite } from "./keyed-write.js";
+
+export const CREATE_WEBHOOK_ENDPOINT = "webhook_endpoints.create";
+export const ROTATE_WEBHOOK_SECRET = "webhook_endpoints.rotate_secret";
+export const ENABLE_WEBHOOK_ENDPOINT = "webhook_endpoints.enable";
+
+/** Each event is sent to each of them: nobody needs more, and more would let one request become any number. */
+const MOST_ENDPOINTS = 50;
+/** Standard Webhooks, "Signature scheme": from 24 to 64 bytes. */
+const SECRET_BYTES = 32;
+/** What is made due at once when an endpoint is enabled; a longer backlog comes as it was to come. */
+const MOST_HASTENED = 10_000;
+
+type Doing = Pick<Deps, "db" | "settings" | "webhooks">;
+
+/** A keyed request of a tenant's. */
+export interface KeyedCall {
+  readonly caller: Caller;
+  readonly context: RequestContext;
+  readonly key: string;
+}
+
+export interface WebhookEndpointInput {
+  readonly url: string;
+  /** Null: all types. Sorted, none twice. */
+  readonly events: readonly string[] | null;
+}
+
+/**
+ * Throws PawlError validation_failed, with one text whatever is wrong with the URL: the answer must not tell which names
+ * and addresses there are. Nothing is connected to.
+ */
+export function createWebhookEndpoint(
+  deps: Doing,
+  call: KeyedCall,
+  input: WebhookEndpointInput,
+): Promise<KeyedAnswer> {
+  const id = newId("we");
+  return keyedWrite(deps, {
+    ...call,
+    operation: CREATE_WEBHOOK_ENDPOINT,
+    pathIds: [],
+    input,
+    resourceId: id,
+    check: async () => {
+      if (!(await deps.webhooks.mayTarget(input.url))) {
+        throw refused("/url", "must be an https URL of a public host");
+      }
+    },
+    effect: async (tx) => {
+      const { tenantId } = call.caller;
+      if ((await store.countEndpoints(tx, tenantId)) >= MOST_ENDPOINTS) {
+        throw refused("", `a tenant has at most ${MOST_ENDPOINTS} webhook endpoints; delete one first`);
+      }
+      const secret = newSecret();
+      return shownOnce(201, await store.insertEndpoint(tx, { tenantId, id, ...input, secret }), secret);
+    },
+  });
+}
+
+/** Makes a new secret; the one until now signs beside it while the overlap lasts. Throws PawlError not_found. */
+export function rotateWebhookSecret(deps: Doing, call: KeyedCall, endpointId: string): Promise<KeyedAnswer> {
+  const name = { tenantId: call.caller.tenantId, id: endpointId };
+  return keyedWrite(deps, {
+    ...call,
+    operation: ROTATE_WEBHOOK_SECRET,
+    pathIds: [endpointId],
+    input: {},
+    resourceId: endpointId,
+    effect: async (tx) => {
+      const secret = newSecret();
+      const overlapMs = deps.settings.webhookSecretOverlapMs;
+      return shownOnce(200, found(await store.rotateSecret(tx, name, secret, overlapMs)), secret);
+    },
+  });
+}
+
+/** Puts a disabled endpoint to use again; what waited for it is due at once. Throws PawlError not_found. */
+export function enableWebhookEndpoint(
+  deps: Doing,
+  call: KeyedCall,
+  endpointId: string,
+): Promise<KeyedAnswer> {
+  const name = { tenantId: call.caller.tenantId, id: endpointId };
+  return keyedWrite(deps, {
+    ...call,
+    operation: ENABLE_WEBHOOK_ENDPOINT,
+    pathIds: [endpointId],
+    input: {},
+    resourceId: endpointId,
+    effect: async (tx) => {
+      const endpoint = found(await store.enableEndpoint(tx, name));
+      await hastenDeliveries(tx, name, MOST_HASTENED);
+      const document = webhookEndpointDocument(endpoint);
+      return { status: 200, location: webhookEndpointPath(endpointId), document };
+    },
+  });
+}
+
+/** Nothing more is sent to it. Throws PawlError not_found, for one that has been deleted too. */
+export async function deleteWebhookEndpoint(
+  deps: Pick<Deps, "db">,
+  caller: Caller,
+  endpointId: string,
+): Promise<void> {
+  const name = { tenantId: caller.tenantId, id: endpointId };
+  if (!(await withDatabase(() => store.deleteEndpoint(deps.db.sql, name)))) throw absent();
+}
+
+function newSecret(): string {
+  return `whsec_${randomBytes(SECRET_BYTES).toString("base64")}`;
+}
+
+function shownOnce(status: number, endpoint: WebhookEndpoint, secret: string): KeyedEffect {
+  const document = webhookEndpointDocument(endpoint);
+  return { status, location: webhookEndpointPath(endpoint.id), document, shownOnce: { secret } };
+}
+
+function found(endpoint: WebhookEndpoint | null): WebhookEndpoint {
+  if (endpoint === null) throw absent();
+  return endpoint;
+}
+
+function absent(): PawlError {
+  return new PawlError("not_found", "There is no webhook endpoint with this id.");
+}
+
+function refused(pointer: string, detail: string): PawlError {
+  return new PawlError("validation_failed", "The request is not valid; see `errors`.", {
+    faults: [{ pointer, detail }],
+  });
+}

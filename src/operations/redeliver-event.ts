@@ -1,0 +1,32 @@
+import { PawlError } from "../domain/errors.js";
+import { redeliverEvent as redeliver } from "../store/outbox.js";
+import type { Deps } from "./deps.js";
+import type { KeyedAnswer } from "./keyed-request.js";
+import { keyedWrite } from "./keyed-write.js";
+import type { KeyedCall } from "./manage-webhook-endpoints.js";
+
+export const REDELIVER_EVENT = "events.redeliver";
+
+/**
+ * Sends an event again, under its own id, to every enabled endpoint that wants its type, from the first wait of the
+ * schedule on. Throws PawlError not_found.
+ */
+export function redeliverEvent(
+  deps: Pick<Deps, "db" | "settings">,
+  call: KeyedCall,
+  eventId: string,
+): Promise<KeyedAnswer> {
+  return keyedWrite(deps, {
+    ...call,
+    operation: REDELIVER_EVENT,
+    pathIds: [eventId],
+    input: {},
+    resourceId: eventId,
+    effect: async (tx) => {
+      const deliveries = await redeliver(tx, call.caller.tenantId, eventId);
+      if (deliveries === null) throw new PawlError("not_found", "There is no event with this id.");
+      const document = { object: "redelivery", event_id: eventId, deliveries };
+      return { status: 200, location: `/v1/events/${eventId}`, document };
+    },
+  });
+}
