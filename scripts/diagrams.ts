@@ -1,9 +1,11 @@
-// Draws both state machines into docs/payment-life.md, each between its markers `<!-- <name>: … -->` and
+// Draws the four state machines into docs/payment-life.md, each between its markers `<!-- <name>: … -->` and
 // `<!-- end of <name> -->`. With `--check` nothing is written, and a difference exits 1.
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { attemptMachine } from "../src/domain/attempt-machine.js";
+import { effectMachine } from "../src/domain/effect-machine.js";
 import { paymentMachine } from "../src/domain/payment-machine.js";
+import { refundMachine } from "../src/domain/refund-machine.js";
 
 export const PAGE = "docs/payment-life.md";
 
@@ -54,12 +56,15 @@ function arrows(edges: readonly Edge[], indent: string): string[] {
   return [...events].map(([arrow, names]) => `${indent}${arrow}: ${names.join("<br/>")}`);
 }
 
-/** States that no event leaves. */
+/** States that no event leads out of. */
 function finals(machine: Machine, edges: readonly Edge[]): string[] {
-  return Object.keys(machine.states).filter((state) => !edges.some(({ from }) => from === state));
+  return Object.keys(machine.states).filter(
+    (state) => !edges.some(({ from, to }) => from === state && to !== state),
+  );
 }
 
-export function paymentDiagram(machine: Machine = paymentMachine): string {
+/** A machine of statuses: of a payment or a refund. */
+export function statusDiagram(machine: Machine): string {
   const edges = edgesOf(machine);
   return [
     "stateDiagram-v2",
@@ -76,31 +81,41 @@ function recoveryPointOf(machine: Machine, state: string): string {
 /**
  * Each recovery point is a composite state. Mermaid draws no arrow between the insides of two composites, so an edge
  * that every state of a recovery point has is drawn once, from the composite; one that only some have is refused.
+ * It ends at the composite: at its first state, or at the one that its label names.
  */
-export function attemptDiagram(machine: Machine = attemptMachine): string {
+export function attemptDiagram(machine: Machine): string {
   const edges = edgesOf(machine);
   const pointOf = (state: string) => recoveryPointOf(machine, state);
   const points = [...new Set(Object.keys(machine.states).map(pointOf))];
   const lines = ["stateDiagram-v2", `    [*] --> ${composite(pointOf(initialOf(machine)))}`];
   const crossing = points.flatMap((point) => crossingEdges(machine, edges, point));
+  const entryOf = (point: string) => entryOfPoint(machine, crossing, point);
   for (const point of points) {
     const inside = edges.filter(({ from, to }) => pointOf(from) === point && pointOf(to) === point);
-    const entries = new Set(crossing.filter(({ to }) => pointOf(to) === point).map(({ to }) => to));
-    if (pointOf(initialOf(machine)) === point) entries.add(initialOf(machine));
-    if (entries.size !== 1)
-      throw new Error(`${point} is entered at ${entries.size} states and cannot be drawn`);
     const states = Object.keys(machine.states).filter((state) => pointOf(state) === point);
     lines.push(
       `    state "recovery point ${point}" as ${composite(point)} {`,
-      ...[...entries].map((entry) => `        [*] --> ${entry}`),
+      `        [*] --> ${entryOf(point)}`,
       ...states.map((state) => `        ${state}`),
       ...arrows(inside, "        "),
       "    }",
     );
   }
-  const lifted = crossing.map(({ from, event, to }) => ({ from, event, to: composite(pointOf(to)) }));
+  const lifted = crossing.map(({ from, event, to }) => {
+    const isEntry = entryOf(pointOf(to)) === to;
+    return { from, event: isEntry ? event : `${event} to ${to}`, to: composite(pointOf(to)) };
+  });
   const last = finals(machine, edges).map((state) => `    ${composite(pointOf(state))} --> [*]`);
   return [...lines, ...arrows(lifted, "    "), ...last].join("\n");
+}
+
+/** Where a recovery point begins: with the machine, or with the first edge that comes to it from another. */
+function entryOfPoint(machine: Machine, crossing: readonly Edge[], point: string): string {
+  const initial = initialOf(machine);
+  if (recoveryPointOf(machine, initial) === point) return initial;
+  const first = crossing.find(({ to }) => recoveryPointOf(machine, to) === point);
+  if (first === undefined) throw new Error(`${machine.id}: nothing leads to ${point}`);
+  return first.to;
 }
 
 function composite(point: string): string {
@@ -125,11 +140,13 @@ function crossingEdges(machine: Machine, edges: readonly Edge[], point: string):
   });
 }
 
-/** The page with both diagrams as the machines are now. Throws where a marker is missing or stands twice. */
+/** The page with all diagrams as the machines are now. Throws where a marker is missing or stands twice. */
 export function withDiagrams(page: string): string {
   return [
-    { name: "payment-machine", diagram: paymentDiagram() },
-    { name: "attempt-machine", diagram: attemptDiagram() },
+    { name: "payment-machine", diagram: statusDiagram(paymentMachine) },
+    { name: "attempt-machine", diagram: attemptDiagram(attemptMachine) },
+    { name: "effect-machine", diagram: attemptDiagram(effectMachine) },
+    { name: "refund-machine", diagram: statusDiagram(refundMachine) },
   ].reduce((text, { name, diagram }) => {
     const marked = new RegExp(
       `(<!-- ${name}: [^>]*-->\n)(?:(?!<!--)[\\s\\S])*(<!-- end of ${name} -->)`,

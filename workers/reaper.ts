@@ -1,8 +1,9 @@
+import { purgeDeliveries } from "../src/operations/purge-deliveries.js";
 import { purgeExpired } from "../src/operations/purge-expired.js";
 import { purgeProviderEvents } from "../src/operations/purge-provider-events.js";
 import type { Worker } from "./worker.js";
 
-/** Deletes what is past its retention, a batch of each kind a round: finished idempotency keys, applied events. */
+/** Deletes what is past its retention, a batch of each kind a round: finished keys, applied events, ended deliveries. */
 export const reaper: Worker = {
   name: "reaper",
   intervalMs: (deps) => deps.settings.purgeIntervalMs,
@@ -10,6 +11,7 @@ export const reaper: Worker = {
     const { purgeBatchSize } = deps.settings;
     const keys = await purgeExpired(deps);
     const events = await purgeProviderEvents(deps);
-    return keys >= purgeBatchSize || events >= purgeBatchSize;
+    const deliveries = await purgeDeliveries(deps);
+    return [keys, events, deliveries].some((purged) => purged >= purgeBatchSize);
   },
 };

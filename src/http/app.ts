@@ -7,11 +7,13 @@ import { exchangeHandler, type HttpEnv, otherMethods, type Work } from "./exchan
 import { createRateLimit } from "./rate-limit.js";
 import { docsPages } from "./routes/docs.js";
 import { effectEndpoints } from "./routes/effects.js";
+import { eventEndpoints } from "./routes/events.js";
 import { idempotencyKeyEndpoints } from "./routes/idempotency-keys.js";
 import { ledgerEndpoints } from "./routes/ledger.js";
 import { paymentEndpoints } from "./routes/payments.js";
 import { PROVIDER_WEBHOOKS_PATH, receiveStripeEvent } from "./routes/provider-webhooks.js";
 import { refundEndpoints } from "./routes/refunds.js";
+import { webhookEndpoints } from "./routes/webhook-endpoints.js";
 
 export const endpoints: readonly Endpoint[] = [
   ...paymentEndpoints,
@@ -19,21 +21,25 @@ export const endpoints: readonly Endpoint[] = [
   ...refundEndpoints,
   ...idempotencyKeyEndpoints,
   ...ledgerEndpoints,
+  ...eventEndpoints,
+  ...webhookEndpoints,
 ];
 
 /** One handler of one path. Every route has exactly one, so that Hono need not compose any. */
 interface Route {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "DELETE";
   readonly path: string;
   readonly work: Work;
 }
+
+const METHOD_NAMES = { get: "GET", post: "POST", delete: "DELETE" } as const;
 
 /** The public API with its pages. To be served by `serve`: bodies and raw headers are read from Node's own request. */
 export function createApp(deps: Deps): Hono<HttpEnv> {
   const rateLimit = createRateLimit(deps.settings.rateLimitPerSecond);
   return routedApp(deps, [
     ...endpoints.map((endpoint) => ({
-      method: endpoint.method === "get" ? ("GET" as const) : ("POST" as const),
+      method: METHOD_NAMES[endpoint.method],
       path: endpoint.path.replaceAll(/\{(\w+)\}/g, ":$1"),
       work: endpointWork(deps, endpoint, rateLimit),
     })),

@@ -10,7 +10,7 @@ import { bearerTokenOf } from "./request-headers.js";
 
 /** One call of the API: what serves it and what documents it, side by side. */
 export interface Endpoint {
-  readonly method: "get" | "post";
+  readonly method: "get" | "post" | "delete";
   /** As OpenAPI writes it: `/v1/payments/{id}`. */
   readonly path: string;
   readonly scope: Scope;

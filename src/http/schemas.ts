@@ -2,6 +2,12 @@ import { z } from "@hono/zod-openapi";
 import { normalizeCurrency } from "../domain/currency.js";
 import { CAPTURE_METHODS, PAYMENT_STATUSES, type PaymentInput } from "../domain/payment.js";
 import { CREATE_PAYMENT } from "../operations/create-payment.js";
+import {
+  CREATE_WEBHOOK_ENDPOINT,
+  ENABLE_WEBHOOK_ENDPOINT,
+  ROTATE_WEBHOOK_SECRET,
+} from "../operations/manage-webhook-endpoints.js";
+import { REDELIVER_EVENT } from "../operations/redeliver-event.js";
 import { EFFECT_OPERATIONS } from "../operations/request-effect.js";
 import { metadata } from "./metadata-schema.js";
 import { optionalText, requiredText } from "./text-schema.js";
@@ -130,7 +136,14 @@ export const paymentsQuery = z.strictObject({
   ...page,
 });
 
-const KEYED_OPERATIONS = [CREATE_PAYMENT, ...Object.values(EFFECT_OPERATIONS)] as const;
+const KEYED_OPERATIONS = [
+  CREATE_PAYMENT,
+  ...Object.values(EFFECT_OPERATIONS),
+  CREATE_WEBHOOK_ENDPOINT,
+  ROTATE_WEBHOOK_SECRET,
+  ENABLE_WEBHOOK_ENDPOINT,
+  REDELIVER_EVENT,
+] as const;
 export const idempotencyKeyQuery = z.strictObject({
   operation: z.enum(KEYED_OPERATIONS, { error: `must be one of ${KEYED_OPERATIONS.join(", ")}` }),
 });

@@ -62,6 +62,12 @@ export const installation = pgTable("installation", {
   singleton: boolean("singleton").primaryKey().default(true),
   secret: text("secret").notNull(),
   createdAt: moment("created_at").notNull().defaultNow(),
+  /** The cluster that the data was last seen in: another one means a restore or a failover. */
+  systemIdentifier: text("system_identifier"),
+  clusterTimeline: integer("cluster_timeline"),
+  /** While set, workers only ask and new accepts are refused: what the provider knows is being taken in. */
+  recoveringSince: moment("recovering_since"),
+  recoveryReason: text("recovery_reason"),
 });
 
 /** Which provider account a credential belongs to, remembered so that a start does not depend on the provider. */
@@ -223,6 +229,8 @@ export const attempts = pgTable(
     waits: integer("waits").notNull().default(0),
     waitReason: text("wait_reason"),
     unknownSince: moment("unknown_since"),
+    /** What a person decided in a review: taken and cleared by the next worker that holds the attempt. */
+    instruction: text("instruction"),
     createdAt: moment("created_at").notNull().defaultNow(),
   },
   (t) => [
@@ -294,7 +302,14 @@ export const reviews = pgTable(
     reason: text("reason").notNull(),
     openedAt: moment("opened_at").notNull().defaultNow(),
     closedAt: moment("closed_at"),
+    /** `fact` or `person`. */
     closedBy: text("closed_by"),
+    /** What a person decided; the attempt carries it out, and a fact may still come first. */
+    resolution: text("resolution"),
+    resolutionReason: text("resolution_reason"),
+    /** The API key that decided, or `command-line`. */
+    resolvedBy: text("resolved_by"),
+    resolvedAt: moment("resolved_at"),
   },
   (t) => [
     primaryKey({ columns: [t.tenantId, t.id] }),

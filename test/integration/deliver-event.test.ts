@@ -13,14 +13,25 @@ test("an event reaches every endpoint that wants it, signed, and ends there", as
   await world.endpoint(receiver.url("/other"), { events: ["payment.failed"] });
   const process = await world.process();
   const id = await world.event({ object: { object: "payment", amount: 4200, text: "žluť €" } });
-  await until("two deliveries", () => deliveriesOf(world), (rows) => rows.filter((row) => row.state === "delivered").length === 2);
+  await until(
+    "two deliveries",
+    () => deliveriesOf(world),
+    (rows) => rows.filter((row) => row.state === "delivered").length === 2,
+  );
   expect(receiver.at("/other")).toEqual([]);
-  for (const [path, endpoint] of [["/all", all], ["/one", one]] as const) {
+  for (const [path, endpoint] of [
+    ["/all", all],
+    ["/one", one],
+  ] as const) {
     const [got, ...more] = receiver.at(path);
     expect(more).toEqual([]);
     expect(isSignedWith(endpoint.secret, got!)).toBe(true);
     expect(isSignedWith(newSecret(), got!)).toBe(false);
-    expect(got!.headers).toMatchObject({ "webhook-id": id, "content-type": "application/json", "user-agent": "pawl/test" });
+    expect(got!.headers).toMatchObject({
+      "webhook-id": id,
+      "content-type": "application/json",
+      "user-agent": "pawl/test",
+    });
   }
   expect(process.tries).toEqual(["webhook delivered", "webhook delivered"]);
 });
@@ -32,6 +43,12 @@ test("retries", async () => {
   await world.endpoint(receiver.url());
   await world.process();
   await world.event();
-  await until("a failed delivery", () => deliveriesOf(world), (rows) => rows[0]?.state === "failed");
-  expect(await deliveriesOf(world)).toMatchObject([{ tries: 4, last_status: 500, last_error: "status", last_answer: "no", due_at: null }]);
+  await until(
+    "a failed delivery",
+    () => deliveriesOf(world),
+    (rows) => rows[0]?.state === "failed",
+  );
+  expect(await deliveriesOf(world)).toMatchObject([
+    { tries: 4, last_status: 500, last_error: "status", last_answer: "no", due_at: null },
+  ]);
 });

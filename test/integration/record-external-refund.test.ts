@@ -75,7 +75,7 @@ async function rowsOf({ paymentId }: Seeded) {
     timeline:
       await sql`select kind, refund_id, to_status, reason, attempt_id from timeline where payment_id = ${paymentId}`,
     outbox:
-      await sql`select type, sequence, ordinal, data from outbox where payment_id = ${paymentId} order by id`,
+      await sql`select type, sequence, ordinal, data::text from outbox where payment_id = ${paymentId} order by id`,
     reviews: (await sql`select reason from reviews where payment_id = ${paymentId}`).map(
       (row) => row["reason"] as string,
     ),

@@ -199,12 +199,9 @@ describe("in every state, for every answer", () => {
 
   it("a wait is a whole number of milliseconds, from 1 to 5 minutes, or to 6 hours while an authorisation stands", () => {
     expect(
-      faults(applied, ({ change: { then, note, reason }, applied: { payment } }) => {
+      faults(applied, ({ change: { then }, applied: { payment, attempt } }) => {
         if (then.type !== "wait") return false;
-        const stands =
-          payment.status === "authorized" &&
-          reason !== "provider_went_back" &&
-          /authorized$/.test(note?.outcome ?? "found: authorized");
+        const stands = payment.status === "authorized" && attempt.waits === 0;
         const mostMs = stands ? HELD_LOOK_MS : LONGEST_WAIT_MS;
         return !Number.isInteger(then.ms) || then.ms < 1 || then.ms > mostMs;
       }),

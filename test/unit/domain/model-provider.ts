@@ -19,8 +19,8 @@ export type SendFault = (typeof SEND_FAULTS)[number];
 export const VERDICTS = ["succeeded", "authorized", "pending", "requires_action", "declined"] as const;
 export type Verdict = (typeof VERDICTS)[number];
 
-/** What happens to the object without us: the customer at the browser, the bank, somebody at the dashboard. */
-export const OUTSIDE = ["nothing", "pays", "fails", "cancels"] as const;
+/** What happens to the object without us: the customer at the browser, the bank, somebody at the dashboard, time. */
+export const OUTSIDE = ["nothing", "pays", "fails", "cancels", "captures", "lapses"] as const;
 export type Outside = (typeof OUTSIDE)[number];
 
 type Stored = { readonly type: "object" | "declined" | "conflict" | "error"; readonly status: ChargeStatus };
@@ -80,6 +80,11 @@ export class ModelProvider {
 
   outside(what: Outside): void {
     if (this.status === null || what === "nothing") return;
+    if (this.status === "authorized") {
+      if (what === "captures") this.status = "succeeded";
+      if (what === "cancels" || what === "lapses") this.status = "canceled";
+      return;
+    }
     const open = this.status === "requires_action" || this.status === "declined" || this.status === "pending";
     if (!open && !(this.status === "created" && what === "cancels")) return;
     if (what === "pays") this.#pay("succeeded");

@@ -5,11 +5,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createMachine } from "xstate";
-import { attemptDiagram, edgesOf, PAGE, paymentDiagram, withDiagrams } from "../../../scripts/diagrams.js";
+import { attemptDiagram, edgesOf, PAGE, statusDiagram, withDiagrams } from "../../../scripts/diagrams.js";
 import { ATTEMPT_STATES } from "../../../src/domain/attempt.js";
 import { attemptMachine } from "../../../src/domain/attempt-machine.js";
-import { PAYMENT_STATUSES } from "../../../src/domain/payment.js";
+import { effectMachine } from "../../../src/domain/effect-machine.js";
 import { paymentMachine } from "../../../src/domain/payment-machine.js";
+import { refundMachine } from "../../../src/domain/refund-machine.js";
 import { packageRoot } from "../../../src/lib/package-root.js";
 import {
   asked,
@@ -26,34 +27,72 @@ import { LOOKUP_OUTCOMES, SEND_OUTCOMES } from "./charge-outcomes.js";
 const ROOT = packageRoot();
 const page = readFileSync(join(ROOT, PAGE), "utf8");
 
+type Machine = Parameters<typeof edgesOf>[0];
+const told = ({ from, event, to }: { from: string; event: string; to: string }) => `${from} ${event} ${to}`;
+const pointOf = (machine: Machine, state: string) =>
+  (machine.states[state]?.config.meta as { recoveryPoint: string }).recoveryPoint;
+
+/** The states that a diagram shows inside each composite. */
+function insidesOf(diagram: string): Map<string, string[]> {
+  const composites = diagram.matchAll(/state "recovery point (\w+)" as at_\1 \{([^}]*)\}/g);
+  return new Map(
+    [...composites].map(([, point = "", inside = ""]) => [
+      point,
+      [...inside.matchAll(/^ +(\w+)$/gm)].map(([, state = ""]) => state),
+    ]),
+  );
+}
+
+/** The edges that a diagram shows, sorted: one from a composite stands for one of each of its states. */
+function edgesIn(diagram: string): string[] {
+  const insides = insidesOf(diagram);
+  const entryOf = (point: string) =>
+    new RegExp(`as at_${point} \\{\\s*\\[\\*\\] --> (\\w+)`).exec(diagram)?.[1] ?? "";
+  return [...diagram.matchAll(/^ +(\w+) --> (\w+): (.+)$/gm)]
+    .flatMap(([, from = "", to = "", label = ""]) =>
+      label.split("<br/>").flatMap((one) => {
+        const [event = "", named] = one.split(" to ");
+        const target = named ?? (to.startsWith("at_") ? entryOf(to.slice(3)) : to);
+        const sources = from.startsWith("at_") ? (insides.get(from.slice(3)) ?? []) : [from];
+        return sources.map((source) => told({ from: source, event, to: target }));
+      }),
+    )
+    .sort();
+}
+
 describe("the diagrams of docs/payment-life.md", () => {
   it("show the machines as they are; if not: npm run diagrams", () => {
     expect(withDiagrams(page)).toBe(page);
   });
 
-  it("have every state and every edge of the payment machine", () => {
-    const diagram = paymentDiagram();
-    for (const status of PAYMENT_STATUSES) expect(diagram).toMatch(new RegExp(`\\b${status}\\b`));
-    expect(diagram).toContain("    processing --> failed: DECLINE<br/>REJECT<br/>NOT_PERFORMED");
-    expect(diagram).toContain("    failed --> succeeded: SUCCEED");
-    expect(diagram.match(/[A-Z_]{4,}/g)).toHaveLength(edgesOf(paymentMachine).length);
-  });
+  it.each([paymentMachine, refundMachine])(
+    "have every status and every edge of the $id machine, and nothing else",
+    (machine) => {
+      const diagram = statusDiagram(machine);
+      expect(edgesIn(diagram)).toEqual(edgesOf(machine).map(told).sort());
+      for (const status of Object.keys(machine.states)) expect(diagram).toMatch(new RegExp(`\\b${status}\\b`));
+      expect(page).toContain(diagram);
+    },
+  );
 
-  it("have every state of the attempt machine inside its recovery point, and every edge", () => {
-    const diagram = attemptDiagram();
-    const inside = (point: string) =>
-      new RegExp(`state "recovery point ${point}" as at_${point} \\{([^}]*)\\}`).exec(diagram)?.[1] ?? "";
-    const statesOf = (point: string) =>
-      inside(point)
-        .match(/^ {8}\w+$/gm)
-        ?.map((line) => line.trim());
-    expect(statesOf("started")).toEqual(["started", "creating", "create_unknown"]);
-    expect(statesOf("charge_created")).toEqual(ATTEMPT_STATES.slice(3, 8));
-    expect(statesOf("completed")).toEqual(["completed"]);
-    expect(diagram).toContain("    at_started --> at_charge_created: OBJECT_KNOWN");
-    // Three edges and then eight stand for those of each state of a recovery point.
-    const arrows = diagram.match(/--> \w+: [A-Z_]+/g) ?? [];
-    expect(arrows.length - 3 + 3 + 3 + 5).toBe(edgesOf(attemptMachine).length);
+  it.each([attemptMachine, effectMachine])(
+    "have every state and every edge of the $id machine, each state inside its recovery point",
+    (machine) => {
+      const diagram = attemptDiagram(machine);
+      const statesOf = insidesOf(diagram);
+      const points = Map.groupBy(Object.keys(machine.states), (state) => pointOf(machine, state));
+      expect(statesOf).toEqual(points);
+      expect(edgesIn(diagram)).toEqual(edgesOf(machine).map(told).sort());
+      expect(page).toContain(diagram);
+    },
+  );
+
+  it("end where no edge leads out: a refund can fail late, and a charge's attempt be looked at again", () => {
+    const ends = (diagram: string) => [...diagram.matchAll(/(\w+) --> \[\*\]/g)].map(([, state]) => state);
+    expect(ends(statusDiagram(paymentMachine))).toEqual(["succeeded"]);
+    expect(ends(attemptDiagram(effectMachine))).toEqual(["at_completed"]);
+    expect(ends(attemptDiagram(attemptMachine))).toEqual([]);
+    expect(ends(statusDiagram(refundMachine))).toEqual([]);
   });
 
   it("are not drawn of what they could only show wrongly", () => {
@@ -67,17 +106,23 @@ describe("the diagrams of docs/payment-life.md", () => {
       },
     });
     expect(() => attemptDiagram(partly)).toThrow("END to c leaves one, but not from b");
+    const apart = createMachine({
+      id: "apart",
+      initial: "a",
+      states: { a: { meta: { recoveryPoint: "one" } }, b: { meta: { recoveryPoint: "two" } } },
+    });
+    expect(() => attemptDiagram(apart)).toThrow("nothing leads to two");
     const guarded = createMachine({
       id: "guarded",
       initial: "a",
       states: { a: { on: { GO: { target: "a" } } } },
     });
-    expect(() => paymentDiagram(guarded)).toThrow("GO in a is no plain edge");
+    expect(() => statusDiagram(guarded)).toThrow("GO in a is no plain edge");
   });
 
-  it("need their markers, once each", () => {
-    expect(() => withDiagrams(page.replace("<!-- end of attempt-machine -->", ""))).toThrow(
-      "attempt-machine",
+  it.each(["payment", "attempt", "effect", "refund"])("need the markers of the %s machine, once", (name) => {
+    expect(() => withDiagrams(page.replace(`<!-- end of ${name}-machine -->`, ""))).toThrow(
+      `${name}-machine`,
     );
     expect(() => withDiagrams(page + page)).toThrow("2 times");
   });
