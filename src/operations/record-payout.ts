@@ -21,7 +21,7 @@ export async function recordPayout(deps: Deps, payoutId: string): Promise<Applie
   for (let from = 0; from < answer.movements.length; from += LOOKED_UP_AT_ONCE) {
     posted += await postMovements(deps, answer.movements.slice(from, from + LOOKED_UP_AT_ONCE));
   }
-  await deps.probe("before_event_commit");
+  await deps.probe("before_payout_ended");
   return posted === 0 ? { type: "not_ours" } : { type: "nothing", outcome: `paid_out: ${posted} movements` };
 }
 

@@ -162,8 +162,8 @@ export interface Recorded {
 
 /**
  * Writes what a try came to, and since when its endpoint takes nothing. `retryInMs`: null ends a failed delivery. Where
- * the delivery has ended, the one that waited for it is due. Compare-and-set on the lease: a worker that comes late
- * changes nothing.
+ * the delivery has ended, the one that waited for it is due: written even where it is due already, so that a claim which
+ * still saw it wait leaves it alone. Compare-and-set on the lease: a worker that comes late changes nothing.
  */
 export async function recordDelivery(
   db: Queryable,
@@ -192,7 +192,7 @@ export async function recordDelivery(
                 and f.state = 'pending' and (f.sequence, f.ordinal) > (t.sequence, t.ordinal)
               order by f.sequence, f.ordinal limit 1) f
        where t.state <> 'pending' and n.tenant_id = t.tenant_id and n.endpoint_id = t.endpoint_id
-         and n.event_id = f.event_id and n.state = 'pending' and n.due_at > now()
+         and n.event_id = f.event_id and n.state = 'pending'
     ), health as (
       update webhook_endpoints e
          set failing_since = case when ${result.delivered}::boolean then null else now() end

@@ -32,7 +32,7 @@ export function faultOf(error: unknown): DeliveryFault {
   if (error instanceof TryTimedOut) return "timeout";
   if (error instanceof AddressRefused) return "address_refused";
   if (error instanceof AnswerTooLong) return "answer_too_long";
-  const code = String((error as { code?: unknown } | null)?.code ?? "");
+  const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
   const known = BY_CODE[code];
   if (known !== undefined) return known;
   if (code.startsWith("HPE_")) return "unreadable_answer";

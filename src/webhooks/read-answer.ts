@@ -31,5 +31,8 @@ export async function readAnswer(incoming: IncomingMessage, keep: (text: string)
 /** What can be stored and shown of bytes that a stranger sent. */
 function shownText(bytes: Buffer): string {
   const text = bytes.toString("utf8").replaceAll(/[\p{Cc}\p{Cs}\ufffd]+/gu, " ");
-  return [...redactText(text)].slice(0, SHOWN_CHARACTERS).join("");
+  // A pair that the cut divides is no character.
+  return redactText(text)
+    .slice(0, SHOWN_CHARACTERS)
+    .replace(/\p{Cs}$/u, "");
 }

@@ -120,12 +120,20 @@ export function entriesOf(client: ApiClient, paymentId: string): Promise<EntryDo
   return listAll(client, `/v1/ledger/entries?payment=${paymentId}`);
 }
 
-/** The events about a payment, its refunds included, oldest first. */
+/** The tenant's event log, oldest first. */
+export async function listEvents(client: ApiClient): Promise<EventDocument[]> {
+  return (await listAll<EventDocument>(client, "/v1/events")).reverse();
+}
+
+/** Those about a payment, its refunds and disputes included. */
+export function eventsAbout(events: readonly EventDocument[], paymentId: string): EventDocument[] {
+  return events.filter(
+    ({ data: { object } }) => object.id === paymentId || object["payment_id"] === paymentId,
+  );
+}
+
 export async function eventsOf(client: ApiClient, paymentId: string): Promise<EventDocument[]> {
-  const events = await listAll<EventDocument>(client, "/v1/events");
-  return events
-    .filter(({ data: { object } }) => object.id === paymentId || object["payment_id"] === paymentId)
-    .reverse();
+  return eventsAbout(await listEvents(client), paymentId);
 }
 
 export async function typesOf(client: ApiClient, paymentId: string): Promise<string[]> {

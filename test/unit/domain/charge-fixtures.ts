@@ -184,15 +184,19 @@ export function replayedObject(status: ChargeStatus): SendOutcome {
   return object(status, {}, true);
 }
 
-export function decline(replayed = false): SendOutcome {
+/** An answer to a send, or its absence, that shows no object: of a charge as of a refund. */
+export type Refusal = Exclude<SendOutcome, { type: "object" }>;
+export type NoObject = Exclude<LookupOutcome, { type: "found" }>;
+
+export function decline(replayed = false): Refusal {
   return { type: "declined", failure: DECLINED, replayed, evidence: EVIDENCE };
 }
 
-export function rejection(): SendOutcome {
+export function rejection(): Refusal {
   return { type: "rejected", failure: { ...DECLINED, code: "invalid_request_error" }, evidence: EVIDENCE };
 }
 
-export function notPerformed(reason: NotPerformedReason, retryAfterMs: number | null = null): SendOutcome {
+export function notPerformed(reason: NotPerformedReason, retryAfterMs: number | null = null): Refusal {
   return { type: "not_performed", reason, retryAfterMs, evidence: EVIDENCE };
 }
 
@@ -200,7 +204,7 @@ export function unknown(
   reason: UnknownReason,
   keySpent = false,
   retryAfterMs: number | null = null,
-): SendOutcome {
+): Refusal {
   return { type: "unknown", reason, keySpent, retryAfterMs, evidence: EVIDENCE };
 }
 
@@ -208,13 +212,13 @@ export function found(status: ChargeStatus, patch: Partial<ProviderCharge> = {})
   return { type: "found", charge: chargeThatIs(status, patch), evidence: EVIDENCE };
 }
 
-export const ABSENT: LookupOutcome = { type: "absent", evidence: EVIDENCE };
-export const MISSING: LookupOutcome = { type: "missing", evidence: EVIDENCE };
+export const ABSENT: NoObject = { type: "absent", evidence: EVIDENCE };
+export const MISSING: NoObject = { type: "missing", evidence: EVIDENCE };
 
 export function unanswered(
   reason: (LookupOutcome & { type: "unanswered" })["reason"],
   retryAfterMs: number | null = null,
-): LookupOutcome {
+): NoObject {
   return { type: "unanswered", reason, retryAfterMs, evidence: EVIDENCE };
 }
 

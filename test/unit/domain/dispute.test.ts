@@ -108,9 +108,9 @@ describe.each(Object.entries(LIVES))("a dispute's life (%s)", (_, life) => {
   });
 
   test("ends alike where each is written twice, in any order", () => {
-    for (const order of permutations([...life.keys(), ...(life.length < 4 ? life.keys() : [])])) {
+    for (const order of permutations(life)) {
       const books = new Books();
-      order.forEach((place, index) => books.read(life[place] as DisputeReading, 0, index + 1));
+      [...order, ...order.toReversed()].forEach((step, index) => books.read(step, 0, index + 1));
       expect(books.end).toEqual(inOrder.end);
     }
   });
