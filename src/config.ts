@@ -102,7 +102,7 @@ const environment = z.object({
   WEBHOOK_ALLOW_PRIVATE_TARGETS: flag,
   DELIVERY_RETENTION_HOURS: hours(),
   LEDGER_INTERVAL_MS: duration(),
-  PAWL_EVENTS_NATS_URL: url(["nats:", "tls:", "ws:", "wss:"]),
+  PAWL_EVENTS_NATS_URL: url(["nats:", "tls:"]),
   LOG_LEVEL: z.preprocess(
     blankIsUnset,
     z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).optional(),

@@ -13,6 +13,7 @@ import type { Logger } from "./lib/log.js";
 import { packageVersion } from "./lib/package-version.js";
 import { type PollLoop, startPollLoop } from "./lib/poll-loop.js";
 import { signalAt } from "./lib/signal-at.js";
+import { createNatsBroker } from "./nats/nats-broker.js";
 import { createAccepter } from "./operations/accept-batch.js";
 import { createAdvanceBatch } from "./operations/advance-batch.js";
 import { OutcomeHub } from "./operations/await-outcome.js";
@@ -96,7 +97,10 @@ export async function wire(
       userAgent: `pawl/${packageVersion()}`,
       clock: systemClock,
     }),
-    broker: null,
+    broker:
+      config.eventsNatsUrl === null
+        ? null
+        : createNatsBroker({ url: config.eventsNatsUrl, timeoutMs: config.settings.webhookTimeoutMs, log }),
     clock: systemClock,
     log,
     probe: replaced.probe ?? (config.probes === null ? () => undefined : signalAt(config.probes)),
@@ -192,6 +196,7 @@ class WiredPawl implements Pawl {
     await this.#admin?.close(0);
     await this.#outcomeLoop?.stop();
     this.release();
+    await this.deps.broker?.close();
     await this.deps.db.close();
   }
 }

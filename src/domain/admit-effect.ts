@@ -38,6 +38,9 @@ export function admit(payment: Payment, request: EffectRequest): Admission {
 }
 
 function admitCapture(payment: Payment, asked: number | null): Admission {
+  if (payment.cancellationReason === "authorization_expired") {
+    return refused("authorization_expired", "The authorization has expired; the provider has released it.");
+  }
   if (payment.status !== "authorized") return wrongState(payment, "captured");
   if (payment.openEffect !== null) return inProgress();
   const amount = asked ?? payment.amountCapturable;

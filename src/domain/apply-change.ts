@@ -5,6 +5,7 @@ import type { EffectEventType } from "./effect-machine.js";
 import type { Payment } from "./payment.js";
 import type { ProviderCall } from "./provider.js";
 import type { Refund, RefundStatus } from "./refund.js";
+import { endOfReview } from "./review.js";
 import { nextAttemptState, nextPaymentStatus, nextRefundStatus } from "./transition.js";
 
 const ABOUT_TO: Readonly<Record<ProviderCall, AttemptEventType | EffectEventType>> = {
@@ -40,6 +41,8 @@ export function applyChange(view: ChargeView, change: Change): Applied {
       state: stateAfter(view, change),
       // Until its answer is recorded, a fence that was sent is asked about before it is sent again.
       unresolved: sending === "fence" ? true : change.attempt.unresolved,
+      // A fact that comes first leaves nothing to carry out.
+      instruction: endOfReview(view, change) === null ? attempt.instruction : null,
       createFirstSentAt: attempt.createFirstSentAt ?? (sending === "create" ? now : null),
       confirmFirstSentAt: attempt.confirmFirstSentAt ?? (sending === "confirm" ? now : null),
       fenceFirstSentAt: attempt.fenceFirstSentAt ?? (sending === "fence" ? now : null),

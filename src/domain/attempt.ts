@@ -1,3 +1,4 @@
+import type { Instruction } from "./instruction.js";
 import type { ProviderCall } from "./provider.js";
 
 export const ATTEMPT_STATES = [
@@ -60,6 +61,8 @@ export interface Attempt {
   readonly waits: number;
   readonly waitReason: string | null;
   readonly unknownSince: Date | null;
+  /** What a person has decided and no worker has carried out yet. */
+  readonly instruction: Instruction | null;
   readonly createdAt: Date;
 }
 

@@ -187,10 +187,10 @@ function afterAbsence(view: ChargeView, note: TimelineNote): Change {
 }
 
 /** Looked at again, and there is nothing to add. */
-function nothingNew(view: ChargeView): Change {
+export function nothingNew(view: ChargeView): Change {
   return {
     attemptEvents: [],
-    attempt: unchanged(view.attempt),
+    attempt: resolved(view.attempt),
     paymentEvent: null,
     payment: {},
     reason: "nothing_new",

@@ -100,6 +100,8 @@ export interface Change {
   readonly reason: string;
   /** Opens a review with this reason, beside whatever else happens. */
   readonly review: string | null;
+  /** What a person decided has been carried out, or cannot be and is theirs to decide again; left out: neither. */
+  readonly instruction?: "carried_out" | "returned";
   readonly note: TimelineNote | null;
   readonly then: Then;
 }

@@ -57,10 +57,11 @@ function adoptStatus(view: ChargeView, charge: ProviderCharge, note: TimelineNot
 }
 
 /** An object that cannot be this payment's, or whose money is not what was asked for, is shown to a person. */
-function mismatchOf(view: ChargeView, charge: ProviderCharge): string | null {
+export function mismatchOf(view: ChargeView, charge: ProviderCharge): string | null {
   const { payment, attempt } = view;
   const ofAnother = charge.attemptId !== null && charge.attemptId !== attempt.id;
   if (ofAnother || foreignTo(attempt.tenantId, attempt.livemode, charge)) return "provider_object_foreign";
+  if (isShownAsItIs(view, charge)) return null;
   if (charge.amount !== payment.amount || charge.currency !== payment.currency)
     return "provider_amount_mismatch";
   const short =
@@ -68,6 +69,13 @@ function mismatchOf(view: ChargeView, charge: ProviderCharge): string | null {
     payment.captureMethod === "automatic" &&
     charge.amountCaptured !== payment.amount;
   return short ? "provider_amount_mismatch" : null;
+}
+
+/** A person has looked and taken the object as it is: other money than asked for, and the payment shows just that. */
+function isShownAsItIs({ payment }: ChargeView, charge: ProviderCharge): boolean {
+  const isOther = payment.captureMethod === "automatic" && payment.amountCaptured !== payment.amount;
+  const shows = charge.status === "succeeded" && charge.amountCaptured === payment.amountCaptured;
+  return payment.status === "succeeded" && isOther && shows && charge.currency === payment.currency;
 }
 
 /** Made for another tenant, or in the other mode. */
@@ -129,9 +137,22 @@ function moneyMoved(
   charge: ProviderCharge,
   note: TimelineNote,
 ): Change {
-  const { payment, attempt } = view;
+  const { payment } = view;
   const orderIdIsOurs = payment.merchantOrderId === null || payment.holdsOrderId;
-  if (!orderIdIsOurs) return underReview(view, PAID_AFTER_END, note);
+  // What a person has taken without the order id stays taken.
+  const isTaken = payment.status === "succeeded" || payment.status === "authorized";
+  if (!orderIdIsOurs && !isTaken) return underReview(view, PAID_AFTER_END, note);
+  return takeMoney(view, event, charge, note);
+}
+
+/** The payment shows the money that moved, or is held, whoever holds its order id by now. */
+export function takeMoney(
+  view: ChargeView,
+  event: "SUCCEED" | "AUTHORIZE",
+  charge: ProviderCharge,
+  note: TimelineNote,
+): Change {
+  const { attempt } = view;
   const paymentEvent = eventWhereLegal(view, event);
   const isHeld = event === "AUTHORIZE";
   return {

@@ -1,3 +1,4 @@
+import { disputeDocument } from "./dispute.js";
 import { ERROR_CODES, type ErrorCode, type FieldFault } from "./errors.js";
 import type { Payment, Resolution } from "./payment.js";
 import type { Refund } from "./refund.js";
@@ -55,7 +56,7 @@ export function paymentDocument(payment: Payment): { readonly [name: string]: Js
     failure: payment.failure === null ? null : { ...payment.failure },
     authorized_until: payment.authorizedUntil?.toISOString() ?? null,
     cancellation_reason: payment.cancellationReason,
-    disputes: payment.disputes.map((dispute) => ({ ...dispute })),
+    disputes: payment.disputes.map(disputeDocument),
     resolution: payment.resolution === null ? null : { ...payment.resolution },
     livemode: payment.livemode,
     created_at: payment.createdAt.toISOString(),

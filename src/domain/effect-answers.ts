@@ -1,3 +1,4 @@
+import { nothingNew } from "./charge-answers.js";
 import type { Change, ChargeView, Question, TimelineNote } from "./charge-change.js";
 import { provenByRow, unchanged } from "./charge-change.js";
 import { describeLookup, describeSend } from "./describe-outcome.js";
@@ -91,7 +92,7 @@ export function afterEffectLookup(
 function afterAbsence(view: ChargeView, note: TimelineNote): Change {
   const { attempt } = view;
   if (attempt.state === "completed") {
-    return { ...effectWaiting(view, { reason: "nothing_new", note: null }), then: { type: "end" } };
+    return nothingNew(view);
   }
   // Its one send was refused since the provider has no more to give back, and no other can be under way.
   if (attempt.waitReason === STATE_CONFLICT && !attempt.unresolved) {

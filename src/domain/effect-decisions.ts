@@ -79,6 +79,15 @@ export function effectNotPerformed(view: ChargeView, reason: string, note: Timel
   return { ...change, refund: { event: "FAIL", failure } };
 }
 
+/** What the call came to is not told by this. */
+export function stillUnknown({ attempt, now }: ChargeView) {
+  const inFlight = attempt.state === "sending";
+  return {
+    events: inFlight ? (["OUTCOME_UNKNOWN"] as const) : [],
+    attempt: { unresolved: attempt.unresolved || inFlight, unknownSince: attempt.unknownSince ?? now },
+  };
+}
+
 /**
  * The effect is not visible. It is sent again under the same key while that guards it; past the budget it has failed
  * where every send was refused before execution. A stored error is the key's last word: a capture or cancel then gets
@@ -86,6 +95,10 @@ export function effectNotPerformed(view: ChargeView, reason: string, note: Timel
  */
 export function sendAgain(view: ChargeView, note: TimelineNote): Change {
   const { attempt } = view;
+  // The answer to the send itself shows no effect: only a question can tell whether there is one.
+  if (attempt.state === "sending") {
+    return effectWaiting(view, { reason: "sent_without_effect", note, ...stillUnknown(view) });
+  }
   if (attempt.state === "following" || attempt.state === "completed") {
     return effectWaiting(view, { reason: "provider_went_back", note });
   }

@@ -1,8 +1,15 @@
+import { nothingNew } from "./charge-answers.js";
 import type { Change, ChargeView, EffectAnswer, TimelineNote } from "./charge-change.js";
 import { resolved } from "./charge-change.js";
 import { followMs } from "./charge-decisions.js";
 import { cancellationReasonOf, foreignTo } from "./charge-facts.js";
-import { effectEnded, effectUnderReview, effectWaiting, sendAgain } from "./effect-decisions.js";
+import {
+  effectEnded,
+  effectUnderReview,
+  effectWaiting,
+  sendAgain,
+  stillUnknown,
+} from "./effect-decisions.js";
 import type { ErrorCode } from "./errors.js";
 import type { ProviderCharge, ProviderRefund } from "./provider.js";
 import type { RefundEventType } from "./refund-machine.js";
@@ -13,6 +20,8 @@ const DONE: EffectAnswer = { type: "done" };
 /** What follows for a capture or cancel from the charge object as it is now: adopted, whoever brought it there. */
 export function adoptEffect(view: ChargeView, charge: ProviderCharge, note: TimelineNote): Change {
   const { payment, attempt } = view;
+  // What it came to is known; what becomes of its object since is for the charge's own look.
+  if (attempt.state === "completed") return nothingNew(view);
   if (charge.id !== attempt.providerPaymentId || foreignTo(payment.tenantId, attempt.livemode, charge)) {
     return effectUnderReview(view, "provider_object_foreign", note);
   }
@@ -165,12 +174,4 @@ function refundMismatch({ attempt, refund }: ChargeView, found: ProviderRefund):
 
 function refusedAs(code: ErrorCode, detail: string): EffectAnswer {
   return { type: "refused", code, detail };
-}
-
-/** What the call came to is not told by this. */
-function stillUnknown({ attempt, now }: ChargeView) {
-  return {
-    events: attempt.state === "sending" ? (["OUTCOME_UNKNOWN"] as const) : [],
-    attempt: { unknownSince: attempt.unknownSince ?? now },
-  };
 }

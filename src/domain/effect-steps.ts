@@ -1,5 +1,5 @@
 import type { Change, ChargeView, Then, TimelineNote } from "./charge-change.js";
-import { provenByRow, unchanged } from "./charge-change.js";
+import { keyLifetimeIsOver, provenByRow, unchanged } from "./charge-change.js";
 import { type AccountView, accountDiffers } from "./charge-steps.js";
 import { effectNotPerformed, effectUnderReview, effectWaiting } from "./effect-decisions.js";
 import { effectCallOf, questionOf } from "./effect-view.js";
@@ -55,7 +55,15 @@ function barredByAccount(view: ChargeView, account: AccountView): Change | Then 
     : effectWaiting(view, { reason, note: null });
 }
 
-function effectLeftUnknown(view: ChargeView): Change {
+/**
+ * A pause came between the decision to send and the send: the key may have been forgotten since its first use, and an
+ * earlier request have landed. Left unknown, it is asked about instead.
+ */
+export function effectIsLate(view: ChargeView): boolean {
+  return keyLifetimeIsOver(view, view.attempt.effectFirstSentAt);
+}
+
+export function effectLeftUnknown(view: ChargeView): Change {
   const note: TimelineNote = {
     kind: "send",
     call: effectCallOf(view),

@@ -1,4 +1,5 @@
 import type { AttemptKind } from "./attempt.js";
+import type { Payment } from "./payment.js";
 import type { NoticeSubject, ProviderNotice, ProviderRefund } from "./provider.js";
 
 /** What became of a notice's signature and text. `reason` is for our log, never for the sender. */
@@ -67,6 +68,20 @@ export function judgeRefund(
   if (marked === null) return { type: "unknown" };
   const isItsRefund = marked.kind === "refund" && marked.paymentId === owner.paymentId;
   return isItsRefund ? { type: "nudge", attempt: marked } : { type: "foreign", attempt: owner };
+}
+
+/**
+ * What a refund without our marker is to its payment. `release`: the rest of an authorisation, which providers show as
+ * a refund and which gives nothing back. `early`: of money whose capture is not known here yet.
+ */
+export function judgeOutsideRefund(
+  payment: Pick<Payment, "amount" | "amountCaptured">,
+  refund: Pick<ProviderRefund, "amount" | "releasesHold">,
+): "refund" | "release" | "early" {
+  const uncaptured = payment.amount - payment.amountCaptured;
+  const isRest = payment.amountCaptured === 0 || refund.amount === uncaptured;
+  if (refund.releasesHold === true && isRest) return "release";
+  return payment.amountCaptured === 0 ? "early" : "refund";
 }
 
 function namesAnother(

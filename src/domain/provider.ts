@@ -1,4 +1,4 @@
-import type { Failure, NextAction, PaymentInput } from "./payment.js";
+import type { CaptureMethod, Failure, NextAction, PaymentInput } from "./payment.js";
 
 /** The calls of a charge that change something at the provider, in the order they are made. */
 export const CHARGE_CALLS = ["create", "confirm", "fence"] as const;
@@ -142,7 +142,8 @@ export type SendOutcome =
   | { readonly type: "rejected"; readonly failure: Failure; readonly evidence: Evidence }
   | {
       readonly type: "not_performed";
-      readonly reason: NotPerformedReason;
+      /** `recovering`: kept back here, since the database was restored and nothing is sent until all has been asked about. */
+      readonly reason: NotPerformedReason | "recovering";
       readonly retryAfterMs: number | null;
       readonly evidence: Evidence;
     }
@@ -253,6 +254,74 @@ export type NoticeSubject =
   | { readonly type: "payout"; readonly objectId: string }
   | { readonly type: "other"; readonly objectId: string };
 
+/** Which page of a list is wanted: what the provider made between the two times, by its own clock, newest first. */
+export interface PageRequest {
+  readonly createdFrom: Date;
+  readonly createdTo: Date;
+  /** From the page before this one; null: the first. */
+  readonly cursor: string | null;
+}
+
+export type PageOutcome<Item> =
+  | {
+      readonly type: "page";
+      readonly items: readonly Item[];
+      /** Ids of what is there and cannot be read. */
+      readonly unreadable: readonly string[];
+      /** When the last of this page was made, read or not; null: the page is empty. */
+      readonly oldest: Date | null;
+      /** Null: this was the last page. */
+      readonly next: string | null;
+      readonly evidence: Evidence;
+    }
+  | Extract<LookupOutcome, { type: "unanswered" }>;
+
+/** A charge object as a list shows it, with what a payment could be rebuilt from. Its fee is not told. */
+export interface ListedCharge extends ProviderCharge {
+  readonly createdAt: Date;
+  readonly captureMethod: CaptureMethod;
+  readonly paymentMethod: string | null;
+  readonly customer: string | null;
+  readonly description: string | null;
+}
+
+/** A movement of the provider's balance. Integers in the minor unit of its own currency; negative: it left the balance. */
+export interface ListedTransaction {
+  readonly id: string;
+  readonly amount: number;
+  readonly fee: number;
+  readonly currency: string;
+  readonly of: TransactionSubject;
+}
+
+/** Whose movement it is; `chargeId`: the charge object, where the provider names one. `other`: nothing that Pawl follows. */
+export type TransactionSubject =
+  | { readonly type: "charge"; readonly chargeId: string | null }
+  /** `isReversal`: the money of a refund that failed came back. */
+  | {
+      readonly type: "refund";
+      readonly refundId: string;
+      readonly chargeId: string | null;
+      readonly isReversal: boolean;
+    }
+  | { readonly type: "dispute"; readonly disputeId: string; readonly chargeId: string | null }
+  | { readonly type: "other" };
+
+/** An event that the provider could not deliver, and its text as a delivery would have brought it. */
+export interface ListedEvent {
+  readonly notice: ProviderNotice;
+  readonly payload: string;
+}
+
+/** What the provider has, in lists: for comparing with what we have. One page a call. */
+export interface ProviderLists {
+  listCharges(page: PageRequest): Promise<PageOutcome<ListedCharge>>;
+  listRefunds(page: PageRequest): Promise<PageOutcome<ProviderRefund>>;
+  listDisputes(page: PageRequest): Promise<PageOutcome<ProviderDispute>>;
+  listTransactions(page: PageRequest): Promise<PageOutcome<ListedTransaction>>;
+  listUndeliveredEvents(page: PageRequest): Promise<PageOutcome<ListedEvent>>;
+}
+
 export type AccountOutcome =
   | { readonly type: "known"; readonly accountId: string }
   | { readonly type: "unanswered"; readonly reason: string };
@@ -262,7 +331,7 @@ export type AccountOutcome =
  * our own reference, replaying a key (a `resend` under the same key while `keyLifetimeMs` lasts), fencing.
  * No method throws for what a provider answers or fails to answer; each ends within the provider timeout.
  */
-export interface PaymentProvider {
+export interface PaymentProvider extends ProviderLists {
   readonly name: string;
   readonly livemode: boolean;
   /** A stable digest of the credential, for remembering which account it belongs to. Not the credential. */

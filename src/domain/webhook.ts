@@ -7,19 +7,21 @@ export const BROKER_ID = "nats";
  * Why a try failed. A name that does not resolve and one that resolves to an address that must not be called are one
  * fault, so that nobody learns from it which names exist inside our network.
  */
-export type DeliveryFault =
-  | "status"
-  | "redirect"
-  | "timeout"
-  | "address_refused"
-  | "connection_refused"
-  | "connection_lost"
-  | "unreachable"
-  | "tls_failed"
-  | "answer_too_long"
-  | "unreadable_answer"
-  | "broker_unavailable"
-  | "endpoint_deleted";
+export const DELIVERY_FAULTS = [
+  "status",
+  "redirect",
+  "timeout",
+  "address_refused",
+  "connection_refused",
+  "connection_lost",
+  "unreachable",
+  "tls_failed",
+  "answer_too_long",
+  "unreadable_answer",
+  "broker_unavailable",
+  "endpoint_deleted",
+] as const;
+export type DeliveryFault = (typeof DELIVERY_FAULTS)[number];
 
 /** What one try came to. */
 export interface DeliveryResult {

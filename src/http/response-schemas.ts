@@ -107,7 +107,7 @@ export const timelineEntrySchema = z
     object: z.literal("timeline_entry"),
     refund_id: nullableText.openapi({ description: "Set where the statuses are those of a refund." }),
     at: time,
-    kind: z.enum(["transition", "send", "question", "request"]),
+    kind: z.enum(["transition", "send", "question", "request", "fact"]),
     from: nullableText,
     to: nullableText,
     reason: z.string(),

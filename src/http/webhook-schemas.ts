@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { EVENT_TYPES } from "../domain/events.js";
+import { DELIVERY_FAULTS } from "../domain/webhook.js";
 import { requiredText } from "./text-schema.js";
 
 const time = z.iso.datetime().openapi({ format: "date-time" });
@@ -68,7 +69,7 @@ export const deliverySchema = z
     tries: z.int(),
     last_tried_at: time.nullable(),
     last_status: z.int().nullable().openapi({ description: "The HTTP status of the last answer." }),
-    last_error: nullableText.openapi({
+    last_error: z.enum(DELIVERY_FAULTS).nullable().openapi({
       description: "Why the last try failed; docs/webhooks.md has the list.",
     }),
     last_answer: nullableText.openapi({ description: "The first 500 characters of the last answer." }),

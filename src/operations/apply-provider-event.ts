@@ -39,7 +39,9 @@ export async function applyProviderEvent(deps: Deps, event: ClaimedEvent): Promi
     event.tries > deps.settings.providerEventMostTries
       ? { type: "again", reason: "tries_did_not_end" }
       : await tryOnce(deps, event);
+  await deps.probe("before_event_ended");
   await conclude(deps, event, applied);
+  await deps.probe("after_event_ended");
 }
 
 async function tryOnce(deps: Deps, event: ClaimedEvent): Promise<Applied> {

@@ -51,7 +51,7 @@ export function askQuestion(
   const { attempt, refund, now, policy } = view;
   switch (question) {
     case "get":
-      return provider.getCharge(chargeIdOf(view));
+      return provider.getCharge(attempt.providerPaymentId ?? namedByPerson(view));
     case "find":
       return provider.findCharge({
         attemptId: attempt.id,
@@ -67,6 +67,13 @@ export function askQuestion(
       return provider.getRefund(refund.providerRefundId);
     }
   }
+}
+
+/** Of an attempt that has no object: the one that a person says is its own. */
+function namedByPerson({ attempt }: ChargeView): string {
+  const id = attempt.instruction?.providerObjectId ?? null;
+  if (id === null) throw new Error(`attempt ${attempt.id} in ${attempt.state} has no provider object`);
+  return id;
 }
 
 function chargeIdOf({ attempt }: ChargeView): string {

@@ -6,9 +6,16 @@ import { type DeliveryDeps, deliverEvent } from "./deliver-event.js";
 const LEASE_MARGIN_MS = 5_000;
 
 /**
- * The deliveries that this process has under way. Places are shared so that slow receivers never take the last one: an
- * endpoint may take a third as many as are free, so one alone gets a quarter of all, and several together leave room.
+ * How many more an endpoint may take that has `underWay`, of `free` places: so many that it then has a third of what is
+ * still free. One alone gets a quarter of all, and however many come, there is room left for the next; who has none may
+ * take one.
  */
+export function roomFor(free: number, underWay: number): number {
+  const room = Math.floor((free - 3 * underWay) / 4);
+  return underWay === 0 ? Math.max(1, room) : Math.max(0, room);
+}
+
+/** The deliveries that this process has under way. Its places are shared so that slow receivers never take the last one. */
 export class DeliveryPool {
   readonly #running = new Set<Promise<void>>();
   readonly #underWay = new Map<string, number>();
@@ -28,8 +35,8 @@ export class DeliveryPool {
       claimDeliveries(deps.db.sql, {
         // No round takes all places, since what it takes is not counted before the next one.
         limit: Math.ceil(free / 2),
-        share: Math.floor(free / 3),
-        underWay: this.#underWay,
+        room: roomFor(free, 0),
+        roomAt: new Map([...this.#underWay].map(([id, count]) => [id, roomFor(free, count)])),
         leaseMs: deps.settings.webhookTimeoutMs + LEASE_MARGIN_MS,
         toBroker: deps.broker !== null,
       }),

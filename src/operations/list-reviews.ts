@@ -1,5 +1,6 @@
+import type { Review } from "../domain/review-document.js";
 import { withDatabase } from "../store/db.js";
-import { type Review, listOpenReviews as readOpenReviews } from "../store/reviews.js";
+import { listOpenReviews as readOpenReviews } from "../store/reviews.js";
 import type { Deps } from "./deps.js";
 
 /** Open reviews, oldest first; of all tenants where none is named (the operator's command line). */

@@ -1,6 +1,6 @@
 import { refundDocument } from "../domain/documents.js";
 import type { ProviderRefund } from "../domain/provider.js";
-import type { AttemptReference } from "../domain/provider-event.js";
+import { type AttemptReference, judgeOutsideRefund } from "../domain/provider-event.js";
 import type { Refund } from "../domain/refund.js";
 import { newId } from "../lib/ids.js";
 import { findAttemptOfRefund } from "../store/attempt-references.js";
@@ -37,6 +37,10 @@ export async function recordExternalRefund(
     const known = await withDatabase(() => findAttemptOfRefund(sql, charge, refund.id));
     if (known !== null) return nudge(deps, event, known);
     const reading = await withDatabase(() => readPaymentForFacts(sql, charge.tenantId, charge.paymentId));
+    const is = judgeOutsideRefund(reading.payment, refund);
+    // A capture, cancel or lapse elsewhere may be told by nothing else.
+    if (is === "release") return nudge(deps, event, charge);
+    if (is === "early") return { type: "again", reason: "capture_not_known" };
     const record = recordOf(deps, reading, refund);
     if (record === null) return flag(deps, event, charge, "provider_amount_mismatch");
     await deps.probe("before_fact_written");

@@ -6,6 +6,7 @@ import { finalResponse } from "../domain/final-response.js";
 import { type LedgerEntry, postingsOf } from "../domain/ledger.js";
 import { moneyFactsOf } from "../domain/money-facts.js";
 import type { ProviderCall } from "../domain/provider.js";
+import { endOfReview } from "../domain/review.js";
 import { newId } from "../lib/ids.js";
 import type {
   AdvanceRow,
@@ -105,7 +106,7 @@ function advanceRow(
 ): AdvanceRow {
   const { attempt, payment } = applied;
   const holdsLease = change.then.type === "send" || change.then.type === "ask";
-  const event = eventRow(view, applied);
+  const reviewEnd = endOfReview(view, change);
   return {
     tenant_id: attempt.tenantId,
     attempt_id: attempt.id,
@@ -133,15 +134,11 @@ function advanceRow(
     run: attempt.run,
     key: keyWrite(deps, change, response),
     timeline: timelineRows(view, change, applied, sent),
-    event,
+    event: eventRow(view, applied),
     review: change.review === null ? null : { id: newId("rev"), reason: change.review },
-    close_review: change.review === null && closesReview(view, change, event),
+    close_review: reviewEnd === "fact" || reviewEnd === "person",
+    instruction: change.instruction ?? null,
   };
-}
-
-/** A fact ends what was asked about this attempt; a look that finds a completed one as it was is none. */
-function closesReview(view: ChargeView, change: Change, event: EventRow | null): boolean {
-  return event !== null || (change.then.type === "end" && view.attempt.state !== "completed");
 }
 
 function paymentWrite(view: ChargeView, { payment }: Applied): PaymentWrite {
@@ -214,13 +211,13 @@ function timelineRows(view: ChargeView, change: Change, applied: Applied, sent: 
   const from = ofRefund ? view.refund?.status : view.payment.status;
   const to = ofRefund ? refund.status : payment.status;
   const moved = ofRefund || to !== from;
-  if (!moved && change.note === null) return [];
+  if (!moved && change.note === null && change.instruction === undefined) return [];
   const { note } = change;
   return [
     {
       id: newId("tl"),
       refund_id: refund?.id ?? null,
-      kind: moved ? "transition" : (note?.kind ?? "transition"),
+      kind: moved ? "transition" : (note?.kind ?? "request"),
       from_status: moved ? (from ?? null) : null,
       to_status: moved ? to : null,
       reason: change.reason,

@@ -1,15 +1,11 @@
-import { afterLookup, afterSend } from "../domain/charge-answers.js";
 import {
   budgetIsOver,
   type Change,
-  type ChargePolicy,
   type ChargeView,
   type Question,
   type Then,
 } from "../domain/charge-change.js";
-import { type AccountView, firstStep, leftUnknown } from "../domain/charge-steps.js";
-import { afterEffectLookup, afterEffectSend } from "../domain/effect-answers.js";
-import { firstEffectStep } from "../domain/effect-steps.js";
+import { type AccountView, leftUnknown } from "../domain/charge-steps.js";
 import { PawlError } from "../domain/errors.js";
 import type {
   LookupOutcome,
@@ -18,9 +14,11 @@ import type {
   RefundSendOutcome,
   SendOutcome,
 } from "../domain/provider.js";
+import { decideAfterLookup, decideAfterSend, decideFirst } from "../domain/review-decisions.js";
 import { type ClaimedAttempt, readHeld, type Held as StillHeld } from "../store/attempts.js";
 import { withDatabase } from "../store/db.js";
 import { askQuestion, sendCall } from "./call-provider.js";
+import { chargePolicyOf } from "./charge-policy.js";
 import type { Deps } from "./deps.js";
 import { recordOutcome, renewLease } from "./record-outcome.js";
 
@@ -49,7 +47,7 @@ export async function runAttempt(deps: Deps, claimed: ClaimedAttempt, claimedAtM
       payment: claimed.payment,
       refund: claimed.refund,
       now: claimed.claimedAt,
-      policy: policyOf(deps),
+      policy: chargePolicyOf(deps.settings),
     },
     leasedAtMs: claimedAtMs,
   };
@@ -68,11 +66,10 @@ type Decision = (view: ChargeView) => Change;
 
 /** The first step is decided once, from what the claim read; a change among them is decided again where it must be. */
 function begin(view: ChargeView, account: AccountView, markedNow: boolean): Then | Decision {
-  const first = view.attempt.kind === "charge" ? firstStep : firstEffectStep;
-  const step = first(view, account, markedNow);
+  const step = decideFirst(view, account, markedNow);
   if ("type" in step) return step;
   return (now) => {
-    const again = first(now, account, markedNow);
+    const again = decideFirst(now, account, markedNow);
     return "type" in again ? step : again;
   };
 }
@@ -102,7 +99,13 @@ async function takeStep(
       if (called === null) return null;
       // Decided in time, but a pause came between: the object is asked about and fenced, never confirmed late.
       if (called === "late") return commit(deps, held, (view) => leftUnknown(view, "get"), null, now);
-      return commit(deps, held, (view) => afterSent(view, step.call, called.outcome), called.sentAt, now);
+      return commit(
+        deps,
+        held,
+        (view) => decideAfterSend(view, step.call, called.outcome),
+        called.sentAt,
+        now,
+      );
     }
     case "ask": {
       const called = await callProvider(
@@ -116,29 +119,12 @@ async function takeStep(
       return commit(
         deps,
         held,
-        (view) => afterAsked(view, step.question, called.outcome),
+        (view) => decideAfterLookup(view, step.question, called.outcome),
         called.sentAt,
         now,
       );
     }
   }
-}
-
-function afterSent(view: ChargeView, call: ProviderCall, outcome: SendOutcome | RefundSendOutcome): Change {
-  if (call === "capture" || call === "cancel" || call === "refund") return afterEffectSend(view, outcome);
-  if (outcome.type === "refund") throw new Error(`a ${call} was answered with a refund`);
-  return afterSend(view, call, outcome);
-}
-
-function afterAsked(
-  view: ChargeView,
-  question: Question,
-  outcome: LookupOutcome | RefundLookupOutcome,
-): Change {
-  if (view.attempt.kind !== "charge") return afterEffectLookup(view, question, outcome);
-  const ofCharge = question === "find" || question === "get";
-  if (!ofCharge || "refund" in outcome) throw new Error(`a charge was asked about with ${question}`);
-  return afterLookup(view, question, outcome);
 }
 
 /** One call, with no transaction open. Null: the lease does not cover it, and nothing was sent. */
@@ -247,17 +233,4 @@ async function leaseCovers(deps: Deps, held: Held): Promise<boolean> {
     "no call: the lease is over",
   );
   return false;
-}
-
-function policyOf(deps: Deps): ChargePolicy {
-  const { settings } = deps;
-  return {
-    retryBudgetMs: settings.retryBudgetMs,
-    keyLifetimeMs: settings.providerKeyLifetimeMs,
-    reviewAfterMs: settings.unknownReviewAfterMs,
-    retry: { firstMs: settings.retryFirstMs, mostMs: settings.retryMostMs },
-    follow: { firstMs: settings.followFirstMs, mostMs: settings.followMostMs },
-    customerActionExpiryMs: settings.customerActionExpiryMs,
-    random: Math.random,
-  };
 }

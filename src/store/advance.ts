@@ -37,8 +37,10 @@ export interface AdvanceRow {
   readonly timeline: readonly TimelineRow[];
   readonly event: EventRow | null;
   readonly review: { readonly id: string; readonly reason: string } | null;
-  /** A fact ends any open review. */
+  /** A fact, or what a person decided, ends the attempt's open review. */
   readonly close_review: boolean;
+  /** What became of the person's instruction that this write takes off the attempt; null: it takes none. */
+  readonly instruction: "carried_out" | "returned" | null;
 }
 
 export interface PaymentWrite {
@@ -129,7 +131,7 @@ export async function advanceAttempts(
         to_state attempt_state, from_version int, provider_payment_id text, unresolved boolean, key_spent boolean,
         fence_round int, waits int, wait_reason text, unknown_since timestamptz, sending text, lease_ms float8,
         due_in_ms float8, payment json, refund json, ledger json, merchant_order_id text, operation text, idempotency_key text,
-        run int, key json, timeline json, event json, review json, close_review boolean)
+        run int, key json, timeline json, event json, review json, close_review boolean, instruction text)
     ), owned as materialized (
       select i.* from (select * from input order by tenant_id, attempt_id) i
         cross join lateral (select from attempts a where a.tenant_id = i.tenant_id and a.id = i.attempt_id
@@ -145,6 +147,7 @@ export async function advanceAttempts(
              provider_payment_id = coalesce(a.provider_payment_id, i.provider_payment_id),
              unresolved = i.unresolved, key_spent = i.key_spent, fence_round = i.fence_round, waits = i.waits,
              wait_reason = i.wait_reason, unknown_since = i.unknown_since,
+             instruction = case when i.close_review or i.instruction is not null then null else a.instruction end,
              create_first_sent_at = coalesce(a.create_first_sent_at, case when i.sending = 'create' then now() end),
              confirm_first_sent_at = coalesce(a.confirm_first_sent_at, case when i.sending = 'confirm' then now() end),
              fence_first_sent_at = coalesce(a.fence_first_sent_at, case when i.sending = 'fence' then now() end),
@@ -226,9 +229,15 @@ function consequences(db: Queryable) {
         from owned i, json_to_record(i.event) as e(id text, type text, sequence int, data text)
        where e.id is not null
     ), closed as (
-      update reviews r set closed_at = now(), closed_by = 'fact'
+      update reviews r
+         set closed_at = now(), closed_by = case when i.instruction = 'carried_out' then 'person' else 'fact' end
         from owned i
        where i.close_review and r.tenant_id = i.tenant_id and r.payment_id = i.payment_id
+         and r.attempt_id = i.attempt_id and r.closed_at is null
+    ), returned as (
+      update reviews r set resolution = null, resolution_reason = null, resolved_by = null, resolved_at = null
+        from owned i
+       where i.instruction = 'returned' and r.tenant_id = i.tenant_id and r.payment_id = i.payment_id
          and r.attempt_id = i.attempt_id and r.closed_at is null
     ), opened as (
       insert into reviews (tenant_id, id, payment_id, attempt_id, reason)

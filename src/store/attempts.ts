@@ -4,6 +4,7 @@ import type { Refund } from "../domain/refund.js";
 import type { Queryable } from "./db.js";
 import {
   attemptOf,
+  dateOrNull,
   PAYMENT_COLUMNS,
   paymentOf,
   REFUND_COLUMNS,
@@ -90,6 +91,38 @@ export async function claimAttempts(db: Queryable, request: ClaimRequest): Promi
     markedNow: row["fresh"] as boolean,
     claimedAt: requiredDate(row["claimed_at"]),
   }));
+}
+
+/** An attempt with what it works on, read by somebody who does not hold it. */
+export interface ReadAttempt {
+  readonly attempt: Attempt;
+  readonly payment: Payment;
+  readonly refund: Refund | null;
+  /** When a worker looks at it next; null: nothing is left to do. */
+  readonly dueAt: Date | null;
+  /** The database's time of the reading. */
+  readonly now: Date;
+}
+
+export async function readAttempt(
+  db: Queryable,
+  tenantId: string,
+  attemptId: string,
+): Promise<ReadAttempt | null> {
+  const [row] = await db<Row[]>`
+    select a.*, now() as read_at, ${db.unsafe(OF_PAYMENT)}, ${db.unsafe(OF_REFUND)}
+      from attempts a
+      join payments p on p.tenant_id = a.tenant_id and p.id = a.payment_id
+      left join refunds r on r.tenant_id = a.tenant_id and r.id = a.refund_id
+     where a.tenant_id = ${tenantId} and a.id = ${attemptId}`;
+  if (row === undefined) return null;
+  return {
+    attempt: attemptOf(row),
+    payment: paymentOf(row),
+    refund: refundOf(row),
+    dueAt: dateOrNull(row["due_at"]),
+    now: requiredDate(row["read_at"]),
+  };
 }
 
 /** Payment and refund as they are now, for a worker that still holds the attempt in this state. */

@@ -7,10 +7,10 @@ import { dateOrNull, jsonOrNull, type Row, requiredDate, textOrNull } from "./ro
 export interface ClaimDeliveries {
   /** At most so many in all. */
   readonly limit: number;
-  /** At most so many under way to one endpoint; one is always allowed to an endpoint that has none. */
-  readonly share: number;
-  /** What this process has under way, by endpoint. */
-  readonly underWay: ReadonlyMap<string, number>;
+  /** At most so many to an endpoint that `roomAt` does not name. */
+  readonly room: number;
+  /** At most so many to these, which have some under way here already. */
+  readonly roomAt: ReadonlyMap<string, number>;
   readonly leaseMs: number;
   /** Whether this process has a broker; without one its deliveries are left alone. */
   readonly toBroker: boolean;
@@ -44,7 +44,7 @@ const HELD = "1 hour";
  * next, out of the way. A row that another process has touched since it was looked at is left to that one.
  */
 export async function claimDeliveries(db: Queryable, claim: ClaimDeliveries): Promise<ClaimedDelivery[]> {
-  const underWay = [...claim.underWay].map(([id, count]) => ({ endpoint_id: id, under_way: count }));
+  const roomAt = [...claim.roomAt].map(([id, room]) => ({ endpoint_id: id, room }));
   const rows = await db<Row[]>`
     with recursive waiting as (
       (select endpoint_id from deliveries where due_at is not null order by endpoint_id limit 1)
@@ -53,10 +53,9 @@ export async function claimDeliveries(db: Queryable, claim: ClaimDeliveries): Pr
                order by d.endpoint_id limit 1)
         from waiting w where w.endpoint_id is not null
     ), busy as materialized (
-      select * from json_to_recordset(${JSON.stringify(underWay)}::text::json) as x(endpoint_id text, under_way int)
+      select * from json_to_recordset(${JSON.stringify(roomAt)}::text::json) as x(endpoint_id text, room int)
     ), roomy as materialized (
-      select w.endpoint_id, case when b.under_way is null then greatest(${claim.share}::int, 1)
-                                 else ${claim.share}::int - b.under_way end as room
+      select w.endpoint_id, coalesce(b.room, ${claim.room}::int) as room
         from waiting w left join busy b on b.endpoint_id = w.endpoint_id
        where w.endpoint_id is not null and (w.endpoint_id <> ${BROKER_ID} or ${claim.toBroker}::boolean)
     ), due as materialized (

@@ -99,7 +99,7 @@ export interface TimelineEntry {
   /** Set where the statuses are those of a refund. */
   readonly refundId: string | null;
   readonly at: Date;
-  readonly kind: "transition" | "send" | "question" | "request";
+  readonly kind: "transition" | "send" | "question" | "request" | "fact";
   readonly from: string | null;
   readonly to: string | null;
   readonly reason: string;
@@ -129,7 +129,11 @@ export async function readTimeline(
                  where tenant_id = ${tenantId} and payment_id = ${paymentId} and id = ${page.after})`
        }
      order by at, id limit ${page.limit}`;
-  return rows.map((row) => ({
+  return rows.map(timelineEntryOf);
+}
+
+export function timelineEntryOf(row: Row): TimelineEntry {
+  return {
     id: row["id"] as string,
     refundId: textOrNull(row["refund_id"]),
     at: requiredDate(row["at"]),
@@ -144,7 +148,7 @@ export async function readTimeline(
     outcome: textOrNull(row["outcome"]),
     providerRequestId: textOrNull(row["provider_request_id"]),
     sentAt: row["sent_at"] === null ? null : requiredDate(row["sent_at"]),
-  }));
+  };
 }
 
 /** For the operator's command line: whose payment this is. A look-up in each tenant's part of the primary key. */

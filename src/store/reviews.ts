@@ -1,15 +1,17 @@
+import type { ReviewResolution } from "../domain/instruction.js";
+import type { Review } from "../domain/review-document.js";
 import type { Queryable } from "./db.js";
+import { type TimelineEntry, timelineEntryOf } from "./payments.js";
 import { dateOrNull, type Row, requiredDate, textOrNull } from "./rows.js";
 
-export interface Review {
+export interface ReviewName {
   readonly tenantId: string;
   readonly id: string;
-  readonly paymentId: string;
-  readonly attemptId: string;
-  readonly reason: string;
-  readonly openedAt: Date;
-  readonly closedAt: Date | null;
-  readonly closedBy: string | null;
+}
+
+function selectReview(db: Queryable) {
+  return db`select v.*, a.refund_id
+    from reviews v left join attempts a on a.tenant_id = v.tenant_id and a.id = v.attempt_id`;
 }
 
 /** Open reviews, oldest first; across tenants where none is named: for the operator's command line. */
@@ -18,18 +20,129 @@ export async function listOpenReviews(
   tenantId: string | null,
   limit: number,
 ): Promise<Review[]> {
+  const rows = await db<Row[]>`${selectReview(db)}
+     where v.closed_at is null ${tenantId === null ? db`` : db`and v.tenant_id = ${tenantId}`}
+     order by v.id limit ${limit}`;
+  return rows.map(reviewOf);
+}
+
+/** Newest first; `before` is the id that the last page ended with. */
+export async function listReviews(
+  db: Queryable,
+  tenantId: string,
+  filter: { readonly status?: "open" | "closed" | undefined },
+  page: { readonly limit: number; readonly before: string | null },
+): Promise<Review[]> {
+  const { status } = filter;
+  const wanted = status === "open" ? db`and v.closed_at is null` : db`and v.closed_at is not null`;
+  const rows = await db<Row[]>`${selectReview(db)}
+     where v.tenant_id = ${tenantId}
+       ${page.before === null ? db`` : db`and v.id < ${page.before}`}
+       ${status === undefined ? db`` : wanted}
+     order by v.id desc limit ${page.limit}`;
+  return rows.map(reviewOf);
+}
+
+export async function readReview(db: Queryable, name: ReviewName): Promise<Review | null> {
+  const [row] = await db<Row[]>`${selectReview(db)}
+     where v.tenant_id = ${name.tenantId} and v.id = ${name.id}`;
+  return row === undefined ? null : reviewOf(row);
+}
+
+/** For the operator's command line: whose review this is. A look-up in each tenant's part of the primary key. */
+export async function findTenantOfReview(db: Queryable, reviewId: string): Promise<string | null> {
+  const [row] = await db<Row[]>`
+    select v.tenant_id from tenants t join reviews v on v.tenant_id = t.id and v.id = ${reviewId}`;
+  return row === undefined ? null : (row["tenant_id"] as string);
+}
+
+/** The last `limit` entries of the review's attempt, the oldest of them first. */
+export async function readReviewTimeline(
+  db: Queryable,
+  review: Review,
+  limit: number,
+): Promise<TimelineEntry[]> {
   const rows = await db<Row[]>`
-    select * from reviews
-     where closed_at is null ${tenantId === null ? db`` : db`and tenant_id = ${tenantId}`}
-     order by id limit ${limit}`;
-  return rows.map((row) => ({
+    select * from timeline
+     where tenant_id = ${review.tenantId} and payment_id = ${review.paymentId}
+       and attempt_id = ${review.attemptId}
+     order by at desc, id desc limit ${limit}`;
+  return rows.map(timelineEntryOf).toReversed();
+}
+
+/** A person's decision. Names are those of the columns. */
+export interface ResolutionRow {
+  readonly tenant_id: string;
+  readonly review_id: string;
+  readonly attempt_id: string;
+  /** Of the attempt that the decision was checked against. */
+  readonly fence: number;
+  readonly resolution: ReviewResolution;
+  readonly resolution_reason: string;
+  readonly resolved_by: string;
+  /** What the attempt is given to carry out, as JSON text. */
+  readonly instruction: string;
+  readonly timeline_id: string;
+}
+
+/**
+ * Records a decision and gives it to the attempt, which is due now, or as soon as its lease is given back: one
+ * statement. `closed`: a fact or another person was first. `moved`: a worker has claimed the attempt since it was read,
+ * so the decision is to be checked again. With either, nothing is written.
+ */
+export async function resolveReview(
+  db: Queryable,
+  row: ResolutionRow,
+): Promise<{ readonly type: "resolved"; readonly at: Date } | { readonly type: "closed" | "moved" }> {
+  const [written] = await db<Row[]>`
+    with input as materialized (
+      select * from json_to_record(${JSON.stringify(row)}::text::json) as x(
+        tenant_id text, review_id text, attempt_id text, fence bigint, resolution text, resolution_reason text,
+        resolved_by text, instruction text, timeline_id text)
+    ), held as materialized (
+      select i.*, a.payment_id, a.refund_id from input i
+        join attempts a on a.tenant_id = i.tenant_id and a.id = i.attempt_id and a.fence = i.fence
+         for update of a
+    ), resolved as (
+      update reviews v
+         set resolution = h.resolution, resolution_reason = h.resolution_reason, resolved_by = h.resolved_by,
+             resolved_at = now()
+        from held h
+       where v.tenant_id = h.tenant_id and v.id = h.review_id and v.closed_at is null and v.resolution is null
+      returning v.tenant_id, v.resolved_at
+    ), instructed as (
+      update attempts a
+         set instruction = h.instruction, nudged = true,
+             due_at = case when a.lease_expires_at > now() then a.due_at
+                           else least(coalesce(a.due_at, now()), now()) end
+        from held h join resolved r using (tenant_id)
+       where a.tenant_id = h.tenant_id and a.id = h.attempt_id and a.fence = h.fence
+    ), told as (
+      insert into timeline (tenant_id, payment_id, id, refund_id, kind, reason, attempt_id, outcome)
+      select h.tenant_id, h.payment_id, h.timeline_id, h.refund_id, 'request',
+             h.resolution || ' requested: ' || h.resolution_reason, h.attempt_id, 'by ' || h.resolved_by
+        from held h join resolved r using (tenant_id)
+    )
+    select (select count(*) from held)::int as held, (select resolved_at from resolved) as resolved_at`;
+  if (Number(written?.["held"]) === 0) return { type: "moved" };
+  const at = dateOrNull(written?.["resolved_at"]);
+  return at === null ? { type: "closed" } : { type: "resolved", at };
+}
+
+function reviewOf(row: Row): Review {
+  return {
     tenantId: row["tenant_id"] as string,
     id: row["id"] as string,
     paymentId: row["payment_id"] as string,
     attemptId: row["attempt_id"] as string,
+    refundId: textOrNull(row["refund_id"]),
     reason: row["reason"] as string,
     openedAt: requiredDate(row["opened_at"]),
     closedAt: dateOrNull(row["closed_at"]),
-    closedBy: textOrNull(row["closed_by"]),
-  }));
+    closedBy: textOrNull(row["closed_by"]) as Review["closedBy"],
+    resolution: textOrNull(row["resolution"]) as ReviewResolution | null,
+    resolutionReason: textOrNull(row["resolution_reason"]),
+    resolvedBy: textOrNull(row["resolved_by"]),
+    resolvedAt: dateOrNull(row["resolved_at"]),
+  };
 }

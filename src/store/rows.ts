@@ -1,4 +1,5 @@
 import type { Attempt, AttemptKind, AttemptState } from "../domain/attempt.js";
+import type { Instruction } from "../domain/instruction.js";
 import type {
   CancellationReason,
   CaptureMethod,
@@ -194,6 +195,7 @@ export function attemptOf(row: Row): Attempt {
     waits: Number(row["waits"]),
     waitReason: textOrNull(row["wait_reason"]),
     unknownSince: dateOrNull(row["unknown_since"]),
+    instruction: jsonOrNull<Instruction>(row["instruction"]),
     createdAt: requiredDate(row["created_at"]),
   };
 }

@@ -3,7 +3,16 @@ import type { FaultRuleInput } from "../../src/sandbox/index.js";
 import { type ApiClient, newKey, type PaymentDocument } from "../support/api-client.js";
 import { expectOneTruth, unaskedSends } from "../support/books.js";
 import { describeWithFaults } from "../support/e2e-target.js";
-import { AUTOMATIC, cancel, capture, MANUAL, made, objectIdOf, refund, refundsOf } from "../support/merchant.js";
+import {
+  AUTOMATIC,
+  cancel,
+  capture,
+  MANUAL,
+  made,
+  objectIdOf,
+  refund,
+  refundsOf,
+} from "../support/merchant.js";
 import { type System, startFaultySystem } from "../support/system.js";
 
 interface Course {
@@ -112,27 +121,33 @@ describeWithFaults("a worker is killed between two steps of what follows a charg
   });
   afterAll(() => system.drop());
 
-  it.each(cases)("%s, killed at %s: another worker ends it with one effect, and the key is answered", async (name, point, course) => {
-    const payment = payments.get(name + point) as PaymentDocument;
-    for (const fault of course.faults) await system.control.addFault(fault);
-    const key = newKey();
-    const doomed = await system.worker({ PAWL_PROBES: `${point}=kill` });
-    const accepted = await course.send(client, payment.id, { key, prefer: "respond-async" });
-    expect(accepted.status).toBe(202);
-    expect((await doomed.process.exited).signal).toBe("SIGKILL");
+  it.each(cases)(
+    "%s, killed at %s: another worker ends it with one effect, and the key is answered",
+    async (name, point, course) => {
+      const payment = payments.get(name + point) as PaymentDocument;
+      for (const fault of course.faults) await system.control.addFault(fault);
+      const key = newKey();
+      const doomed = await system.worker({ PAWL_PROBES: `${point}=kill` });
+      const accepted = await course.send(client, payment.id, { key, prefer: "respond-async" });
+      expect(accepted.status).toBe(202);
+      expect((await doomed.process.exited).signal).toBe("SIGKILL");
 
-    const [before] = await system.control.listRefunds({ payment_intent: objectIdOf(payment) });
-    if (before?.status === "pending") await system.control.bank.settleRefund(before.id, "succeed");
-    const heir = await system.worker();
-    if (name.endsWith("pending")) {
-      await refundsOf(client, payment.id);
-      const [made] = await system.control.listRefunds({ payment_intent: objectIdOf(payment) });
-      if (made?.status === "pending") await system.control.bank.settleRefund(made.id, "succeed");
-    }
-    const answer = await course.send(client, payment.id, { key, prefer: "wait=20" });
-    expect([answer.status, answer.headers.get("Idempotent-Replayed")], answer.text).toEqual([course.status, "true"]);
-    await expectOneTruth(client, system.control, [payment.id]);
-    expect((await heir.process.stop()).code).toBe(0);
-    expect(unaskedSends(await system.control.listRequests())).toEqual([]);
-  });
+      const [before] = await system.control.listRefunds({ payment_intent: objectIdOf(payment) });
+      if (before?.status === "pending") await system.control.bank.settleRefund(before.id, "succeed");
+      const heir = await system.worker();
+      if (name.endsWith("pending")) {
+        await refundsOf(client, payment.id);
+        const [made] = await system.control.listRefunds({ payment_intent: objectIdOf(payment) });
+        if (made?.status === "pending") await system.control.bank.settleRefund(made.id, "succeed");
+      }
+      const answer = await course.send(client, payment.id, { key, prefer: "wait=20" });
+      expect([answer.status, answer.headers.get("Idempotent-Replayed")], answer.text).toEqual([
+        course.status,
+        "true",
+      ]);
+      await expectOneTruth(client, system.control, [payment.id]);
+      expect((await heir.process.stop()).code).toBe(0);
+      expect(unaskedSends(await system.control.listRequests())).toEqual([]);
+    },
+  );
 });

@@ -110,7 +110,11 @@ describeWithFaults("captures and cancels, at two APIs and two workers", () => {
       const payment = await made(client, MANUAL);
       const taken = await capture(client, payment.id, { amount: 6_000 });
       expect([taken.status, taken.json.status]).toEqual([200, "succeeded"]);
-      expect(taken.json).toMatchObject({ amount_captured: 6_000, amount_capturable: 0, amount_refundable: 6_000 });
+      expect(taken.json).toMatchObject({
+        amount_captured: 6_000,
+        amount_capturable: 0,
+        amount_refundable: 6_000,
+      });
       expect(outcomeOf(await capture(client, payment.id, { amount: 1_000 }))).toBe("409 invalid_state");
       expect(outcomeOf(await cancel(client, payment.id))).toBe("409 invalid_state");
       const sent = await sentFor(objectIdOf(payment));
@@ -202,7 +206,9 @@ describeWithFaults("captures and cancels, at two APIs and two workers", () => {
     it("that is under way answers 202, says why it waits, and 409 to its own key and to another", async () => {
       const payment = await made(client, MANUAL);
       const key = newKey();
-      await disturb("payment_intents.capture", { fault: { type: "reset", effect: "later", arrival: "in_network" } });
+      await disturb("payment_intents.capture", {
+        fault: { type: "reset", effect: "later", arrival: "in_network" },
+      });
       const first = await capture(client, payment.id, undefined, { key, prefer: "respond-async" });
       expect([first.status, first.json.status]).toEqual([202, "authorized"]);
       expect(first.headers.get("Location")).toBe(`/v1/payments/${payment.id}`);
@@ -235,7 +241,9 @@ describeWithFaults("captures and cancels, at two APIs and two workers", () => {
       expect((await running).status).toBe(200);
       const key = await client.get(`/v1/idempotency_keys/${other}?operation=payments.capture`);
       expect(key.status).toBe(404);
-      expect(outcomeOf(await capture(client, payment.id, undefined, { key: other }))).toBe("409 invalid_state");
+      expect(outcomeOf(await capture(client, payment.id, undefined, { key: other }))).toBe(
+        "409 invalid_state",
+      );
       await expectOneTruth(client, system.control, [payment.id]);
     });
 
@@ -264,7 +272,10 @@ describeWithFaults("captures and cancels, at two APIs and two workers", () => {
       await system.control.openListener();
       expect(outcomeOf(refused)).toBe("503 provider_unavailable");
       expect(Number(refused.headers.get("Retry-After"))).toBeGreaterThan(0);
-      expect(await api.client.payment(payment.id)).toMatchObject({ status: "authorized", amount_capturable: 10_000 });
+      expect(await api.client.payment(payment.id)).toMatchObject({
+        status: "authorized",
+        amount_capturable: 10_000,
+      });
       const taken = await capture(api.client, payment.id, undefined, { key });
       expect([taken.status, taken.headers.get("Idempotent-Replayed")]).toEqual([200, null]);
       await expectOneTruth(client, system.control, [payment.id]);
@@ -281,7 +292,9 @@ describeWithFaults("captures and cancels, at two APIs and two workers", () => {
       const gone = await cancel(client, payment.id, { reason: "out of stock" }, { key });
       expect([gone.status, gone.json.status, gone.json["amount_capturable"]]).toEqual([200, "canceled", 0]);
       expect(gone.json["cancellation_reason"]).toBe("requested");
-      expect((await cancel(apis[1].client, payment.id, { reason: "out of stock" }, { key })).text).toBe(gone.text);
+      expect((await cancel(apis[1].client, payment.id, { reason: "out of stock" }, { key })).text).toBe(
+        gone.text,
+      );
       expect(outcomeOf(await cancel(client, payment.id))).toBe("409 invalid_state");
       expect(outcomeOf(await capture(client, payment.id))).toBe("409 invalid_state");
       expect(outcomeOf(await refund(client, payment.id))).toBe("409 invalid_state");
@@ -374,7 +387,9 @@ describeWithFaults("captures and cancels, at two APIs and two workers", () => {
         amount_capturable: 0,
       });
       expect((await capture(apis[1].client, payment.id, undefined, { key })).text).toBe(refused.text);
-      expect((await typesOf(client, payment.id)).filter((type) => type === "payment.canceled")).toHaveLength(1);
+      expect((await typesOf(client, payment.id)).filter((type) => type === "payment.canceled")).toHaveLength(
+        1,
+      );
       expect(balancesOf(await entriesOf(client, payment.id))).toEqual({});
       await expectOneTruth(client, system.control, [payment.id]);
     });
@@ -423,7 +438,11 @@ describeWithFaults("captures and cancels, at two APIs and two workers", () => {
       }
       for (const payment of ids)
         expect(await client.payment(payment.id)).toMatchObject({ amount_refunded: 5_000 });
-      await expectOneTruth(client, system.control, ids.map((payment) => payment.id));
+      await expectOneTruth(
+        client,
+        system.control,
+        ids.map((payment) => payment.id),
+      );
     });
   });
 

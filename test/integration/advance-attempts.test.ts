@@ -89,6 +89,7 @@ function endOf({ attempt, payment }: ClaimedAttempt, changes: Partial<AdvanceRow
     event: { id: `evt_z${newKey()}`, type: "payment.failed", sequence: payment.version + 1, data: "{}" },
     review: null,
     close_review: true,
+    instruction: null,
     ...changes,
   };
 }

@@ -279,3 +279,23 @@ test("a try that fails late does not undo what another has made of the event", a
   await late;
   expect(await inboxOf(harness)).toMatchObject([{ state: "parked", tries: 20, due_at: null }]);
 });
+
+test("a try that fails late does not put off the one that has taken its event over", async () => {
+  const { sql } = harness.deps.db;
+  await storeEvent(harness, chargeEvent({ ...ours, attemptId: randomId("att"), objectId: randomId("pi") }));
+  const [late, heir] = [new Gate("before_event_ended"), new Gate("before_event_ended")];
+  const first = applyDue({ ...harness.deps, probe: late.probe });
+  await late.reached();
+  await sql`update provider_events set due_at = now()`;
+  const second = applyDue({ ...harness.deps, probe: heir.probe });
+  await heir.reached();
+  const [leased] = await inboxOf(harness);
+  late.open();
+  await first;
+  expect(await inboxOf(harness)).toEqual([leased]);
+  heir.open();
+  await second;
+  expect(await inboxOf(harness)).toMatchObject([
+    { state: "pending", tries: 2, outcome: "attempt_not_known" },
+  ]);
+});

@@ -137,6 +137,5 @@ describe("a bad receiver delays nobody else", () => {
       () => receiver.at("/good").length,
       (count) => count === 1,
     );
-    await receiver.stop();
   });
 });

@@ -73,7 +73,7 @@ describe("an authorization that lapses", () => {
     await harness.sandbox.control.advanceClock(10_000);
     const ended = await untilStatus(harness, id, "canceled");
     expect(ended).toMatchObject({ cancellationReason: "authorization_expired", amountCapturable: 0 });
-    expect(outcomeOf(await capture(harness, id))).toBe("409 invalid_state");
+    expect(outcomeOf(await capture(harness, id))).toBe("409 authorization_expired");
   });
 
   it("is told by the capture that comes too late, where nobody has noticed", async () => {

@@ -145,7 +145,7 @@ describe("the events of one payment", () => {
       ids[2],
       ids[3],
     ]);
-    expect(arrived.indexOf(other)).toBeLessThan(arrived.indexOf(ids[2]!));
+    expect(arrived.indexOf(other)).toBeLessThan(arrived.indexOf(ids[2]));
   });
 
   test("go on after one that has finally failed, and do not wait for another endpoint's", async () => {

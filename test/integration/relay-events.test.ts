@@ -111,8 +111,8 @@ describe("an event of a payment", () => {
     await world.endpoint(NOBODY);
     const claim = {
       limit: 10,
-      share: 10,
-      underWay: new Map<string, number>(),
+      room: 10,
+      roomAt: new Map<string, number>(),
       leaseMs: 10_000,
       toBroker: false,
     };

@@ -123,9 +123,13 @@ function refundFaults({ payment, refunds, record }: Seen): string[] {
   const reserved = refunded + sum("processing") + sum("needs_review");
   const refundable = Math.max(0, payment.amount_captured - reserved);
   return [
-    ...(ours.join() === theirs.join() ? [] : [`refunds here ${ours.join()}, at the provider ${theirs.join()}`]),
+    ...(ours.join() === theirs.join()
+      ? []
+      : [`refunds here ${ours.join()}, at the provider ${theirs.join()}`]),
     ...(refunds.every((one) => one.status !== "processing") ? [] : ["a refund is at work"]),
-    ...(payment["amount_refunded"] === refunded ? [] : [`it shows ${String(payment["amount_refunded"])} refunded`]),
+    ...(payment["amount_refunded"] === refunded
+      ? []
+      : [`it shows ${String(payment["amount_refunded"])} refunded`]),
     ...(payment["amount_refundable"] === refundable
       ? []
       : [`it shows ${String(payment["amount_refundable"])} refundable, not ${refundable}`]),
@@ -143,7 +147,8 @@ function effectFaults({ payment, record, log }: Seen): string[] {
       (one.object_id === payment.provider_payment_id ||
         one.parameters["payment_intent"] === payment.provider_payment_id),
   );
-  const applied = (call: string) => about.filter((one) => one.call === call && one.effect === "applied").length;
+  const applied = (call: string) =>
+    about.filter((one) => one.call === call && one.effect === "applied").length;
   const attempts = record.refunds.flatMap((one) => one.metadata?.["payment_attempt_id"] ?? []);
   const keys = new Map<string, Set<string>>();
   for (const { idempotency_key: key, call, parameters } of about) {
@@ -153,7 +158,9 @@ function effectFaults({ payment, record, log }: Seen): string[] {
   return [
     ...(applied("payment_intents.capture") <= 1 ? [] : ["it was captured twice"]),
     ...(applied("payment_intents.cancel") <= 1 ? [] : ["it was canceled twice"]),
-    ...(new Set(attempts).size === attempts.length ? [] : [`an attempt was refunded twice: ${attempts.join()}`]),
+    ...(new Set(attempts).size === attempts.length
+      ? []
+      : [`an attempt was refunded twice: ${attempts.join()}`]),
     ...[...keys].flatMap(([key, sent]) =>
       sent.size === 1 && key !== "" ? [] : [`key ${key} was sent with ${[...sent].join(" and ")}`],
     ),

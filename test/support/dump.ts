@@ -4,11 +4,15 @@ import type { Harness } from "./harness.js";
 const TABLES = [
   "idempotency_keys",
   "payments",
+  "refunds",
   "order_ids",
   "attempts",
   "timeline",
   "outbox",
   "reviews",
+  "ledger_entries",
+  "ledger_uncounted",
+  "ledger_balances",
 ] as const;
 
 export type Dump = ReadonlyMap<string, string>;

@@ -72,7 +72,10 @@ export interface WebhookWorld {
 /** For a test file: worlds that are ended after the test that began them. */
 export function useWebhookWorld(): { start(): Promise<WebhookWorld> } {
   const ends: (() => Promise<void>)[] = [];
+  const receivers: Receiver[] = [];
   afterEach(async () => {
+    // First, so that no try that hangs at one holds up a process's end.
+    for (const receiver of receivers.splice(0)) await receiver.stop();
     for (const end of ends.splice(0).reverse()) await end();
   });
   return {
@@ -81,12 +84,17 @@ export function useWebhookWorld(): { start(): Promise<WebhookWorld> } {
       ends.push(() => database.drop());
       const own = await openDatabase({ url: database.url, poolMax: 4, prepare: true });
       ends.push(() => own.close());
-      return worldOf(database, own, ends);
+      return worldOf(database, own, ends, receivers);
     },
   };
 }
 
-function worldOf(database: TestDatabase, own: Database, ends: (() => Promise<void>)[]): WebhookWorld {
+function worldOf(
+  database: TestDatabase,
+  own: Database,
+  ends: (() => Promise<void>)[],
+  receivers: Receiver[],
+): WebhookWorld {
   const tenantId = newId("ten");
   return {
     sql: own.sql,
@@ -98,7 +106,7 @@ function worldOf(database: TestDatabase, own: Database, ends: (() => Promise<voi
     },
     receiver: async () => {
       const receiver = await Receiver.start();
-      ends.push(() => receiver.stop());
+      receivers.push(receiver);
       return receiver;
     },
     endpoint: async (url, options = {}) => {

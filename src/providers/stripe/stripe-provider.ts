@@ -6,6 +6,7 @@ import type {
   DisputeLookupOutcome,
   EffectInput,
   LookupOutcome,
+  PageRequest,
   PaymentProvider,
   PayoutLookupOutcome,
   PreparedCharge,
@@ -23,6 +24,7 @@ import { prepareEffectParameters, readEffectParameters } from "./effect-paramete
 import { createdWindow, type FindReference, findCharge } from "./find-charge.js";
 import { findRefund } from "./find-refund.js";
 import { DeadlineHttpClient } from "./http-client.js";
+import { StripeLists } from "./list-objects.js";
 import { type ListPage, type PageParameters, refusalOf, unanswered } from "./list-pages.js";
 import { isFields, toProviderCharge } from "./outcome.js";
 import { readPayout, SOURCE_EXPANSIONS } from "./payout-movements.js";
@@ -64,6 +66,7 @@ class StripeAdapter implements StripeProvider {
   readonly #http = new DeadlineHttpClient();
   readonly #timeoutMs: number;
   readonly #log: Logger;
+  readonly #lists: StripeLists;
   #account: Promise<AccountOutcome> | null = null;
 
   constructor({ secretKey, apiBase, timeoutMs, log }: StripeProviderOptions) {
@@ -79,6 +82,7 @@ class StripeAdapter implements StripeProvider {
       telemetry: false,
       timeout: timeoutMs,
     });
+    this.#lists = new StripeLists(this.#stripe, (request) => this.#ask(request));
   }
 
   close(): void {
@@ -190,6 +194,26 @@ class StripeAdapter implements StripeProvider {
       this.#stripe.balanceTransactions.list({ ...filter, ...page }, options),
     );
     return readPayout(listPage, payoutId);
+  }
+
+  listCharges(page: PageRequest) {
+    return this.#lists.listCharges(page);
+  }
+
+  listRefunds(page: PageRequest) {
+    return this.#lists.listRefunds(page);
+  }
+
+  listDisputes(page: PageRequest) {
+    return this.#lists.listDisputes(page);
+  }
+
+  listTransactions(page: PageRequest) {
+    return this.#lists.listTransactions(page);
+  }
+
+  listUndeliveredEvents(page: PageRequest) {
+    return this.#lists.listUndeliveredEvents(page);
   }
 
   account(): Promise<AccountOutcome> {

@@ -79,6 +79,7 @@ export function attemptIn(state: AttemptState, patch: Partial<Attempt> = {}): At
     waits: 0,
     waitReason: null,
     unknownSince: unknown ? ACCEPTED_AT : null,
+    instruction: null,
     createdAt: ACCEPTED_AT,
     ...patch,
   };

@@ -36,6 +36,7 @@ const claim: fc.Arbitrary<Claim> = fc.record({
 /** A charge in bad weather, and then in calm weather until it has ended. */
 function drive(claims: readonly Claim[], manual: boolean): Driver {
   const driver = new Driver();
+  driver.provider.isManual = manual;
   const captureMethod = manual ? "manual" : "automatic";
   driver.view = { ...driver.view, payment: { ...driver.view.payment, captureMethod } };
   for (const { weathers, accountKnown, pauseMs } of claims) {

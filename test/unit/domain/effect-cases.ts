@@ -3,7 +3,8 @@ import type { Attempt } from "../../../src/domain/attempt.js";
 import type { Change, ChargeView, Question } from "../../../src/domain/charge-change.js";
 import type { AccountView } from "../../../src/domain/charge-steps.js";
 import { afterEffectLookup, afterEffectSend } from "../../../src/domain/effect-answers.js";
-import { firstEffectStep, questionOf } from "../../../src/domain/effect-steps.js";
+import { firstEffectStep } from "../../../src/domain/effect-steps.js";
+import { questionOf } from "../../../src/domain/effect-view.js";
 import { PAYMENT_STATUSES, type PaymentStatus } from "../../../src/domain/payment.js";
 import {
   EFFECT_CALLS,
@@ -15,7 +16,9 @@ import {
 } from "../../../src/domain/provider.js";
 import type { Refund, RefundStatus } from "../../../src/domain/refund.js";
 import {
+  at,
   BUDGET_MS,
+  DECLINED,
   KEY_LIFETIME_MS,
   OWN_ACCOUNT,
   REVIEW_AFTER_MS,
@@ -54,7 +57,10 @@ const REFUNDS: Record<EffectState, readonly Partial<Refund>[]> = {
   sending: refunds(["processing", "needs_review"], [null, PROVIDER_REFUND_ID]),
   send_unknown: refunds(["processing", "needs_review"], [null, PROVIDER_REFUND_ID]),
   following: refunds(["processing", "needs_review"], [PROVIDER_REFUND_ID]),
-  completed: refunds(["succeeded", "failed"], [null, PROVIDER_REFUND_ID]),
+  completed: [
+    ...refunds(["succeeded"], [PROVIDER_REFUND_ID]),
+    ...refunds(["failed"], [null, PROVIDER_REFUND_ID]).map((one) => ({ ...one, failure: DECLINED })),
+  ],
 };
 
 function refunds(statuses: readonly RefundStatus[], ids: readonly (string | null)[]): Partial<Refund>[] {
@@ -69,6 +75,7 @@ const MARKS: readonly Partial<Attempt>[] = [
   { waitReason: "state_conflict" },
   { waitReason: "key_mismatch", unresolved: true },
   { waits: 7, providerAccount: null },
+  { unknownSince: at(0) },
 ];
 const ACCOUNTS: readonly AccountView[] = [
   OWN_ACCOUNT,

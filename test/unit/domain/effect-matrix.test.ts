@@ -152,7 +152,7 @@ describe("in every state of a capture, cancel or refund, for every answer", () =
     }
     const edges = [effectMachine, refundMachine].flatMap((machine) =>
       Object.entries(machine.states).flatMap(([state, node]) =>
-        node.ownEvents.map((event) => `${machine.id} ${state} ${event}`),
+        (node.ownEvents as readonly string[]).map((event) => `${machine.id} ${state} ${event}`),
       ),
     );
     expect(edges.filter((edge) => !taken.has(edge))).toEqual([]);

@@ -1,0 +1,149 @@
+import type { Attempt } from "./attempt.js";
+import type { ChargePolicy } from "./charge-change.js";
+import { type JsonValue, paymentDocument, refundDocument } from "./documents.js";
+import type { ReviewResolution } from "./instruction.js";
+import type { Payment, Resolution } from "./payment.js";
+import type { Refund } from "./refund.js";
+import type { AllowedResolution } from "./review.js";
+import { recoveryPointOf } from "./transition.js";
+
+/** A question that no machine may answer alone: at most one is open of a payment. */
+export interface Review {
+  readonly tenantId: string;
+  readonly id: string;
+  readonly paymentId: string;
+  readonly attemptId: string;
+  /** Where the attempt is a refund's. */
+  readonly refundId: string | null;
+  readonly reason: string;
+  readonly openedAt: Date;
+  readonly closedAt: Date | null;
+  readonly closedBy: "fact" | "person" | null;
+  /** What a person decided; null while nobody has, or where it could not be carried out. */
+  readonly resolution: ReviewResolution | null;
+  readonly resolutionReason: string | null;
+  /** An API key's id, or `command-line`. */
+  readonly resolvedBy: string | null;
+  readonly resolvedAt: Date | null;
+}
+
+interface Entry {
+  readonly id: string;
+  readonly refundId: string | null;
+  readonly at: Date;
+  readonly kind: string;
+  readonly from: string | null;
+  readonly to: string | null;
+  readonly reason: string;
+  readonly attemptId: string | null;
+  readonly call: string | null;
+  readonly providerKey: string | null;
+  readonly fence: number | null;
+  readonly outcome: string | null;
+  readonly providerRequestId: string | null;
+  readonly sentAt: Date | null;
+}
+
+/** All that a person needs to decide. */
+export interface ReviewEvidence {
+  readonly review: Review;
+  readonly payment: Payment;
+  readonly refund: { readonly refund: Refund; readonly resolution: Resolution | null } | null;
+  readonly attempt: Attempt;
+  /** When a worker looks at the attempt next; null: not before there is news of it. */
+  readonly dueAt: Date | null;
+  readonly now: Date;
+  readonly policy: Pick<ChargePolicy, "keyLifetimeMs">;
+  /** Of the attempt: what was sent, what was asked and what came back. Oldest first. */
+  readonly timeline: readonly Entry[];
+  readonly allowed: readonly AllowedResolution[];
+}
+
+type Document = { readonly [name: string]: JsonValue };
+
+export function reviewPath(reviewId: string): string {
+  return `/v1/reviews/${reviewId}`;
+}
+
+export function reviewDocument(review: Review): Document {
+  return {
+    id: review.id,
+    object: "review",
+    status: review.closedAt === null ? "open" : "closed",
+    reason: review.reason,
+    payment_id: review.paymentId,
+    attempt_id: review.attemptId,
+    refund_id: review.refundId,
+    opened_at: review.openedAt.toISOString(),
+    closed_at: timeOf(review.closedAt),
+    closed_by: review.closedBy,
+    resolution: review.resolution,
+    resolution_reason: review.resolutionReason,
+    resolved_by: review.resolvedBy,
+    resolved_at: timeOf(review.resolvedAt),
+  };
+}
+
+export function reviewEvidenceDocument(evidence: ReviewEvidence): Document {
+  const { review, payment, refund } = evidence;
+  return {
+    ...reviewDocument(review),
+    payment: paymentDocument(payment),
+    refund: refund === null ? null : refundDocument(refund.refund, refund.resolution),
+    attempt: attemptDocument(evidence),
+    timeline: evidence.timeline.map(entryDocument),
+    allowed_resolutions: evidence.allowed.map((allowed) => ({ ...allowed })),
+  };
+}
+
+function attemptDocument({ attempt, dueAt, now, policy }: ReviewEvidence): Document {
+  const { unknownSince } = attempt;
+  const lastCallAt = attempt.effectFirstSentAt ?? attempt.confirmFirstSentAt ?? attempt.createFirstSentAt;
+  return {
+    id: attempt.id,
+    kind: attempt.kind,
+    state: attempt.state,
+    recovery_point: recoveryPointOf(attempt.kind, attempt.state),
+    fence: attempt.fence,
+    unresolved: attempt.unresolved,
+    key_spent: attempt.keySpent,
+    provider: attempt.provider,
+    provider_account: attempt.providerAccount,
+    provider_payment_id: attempt.providerPaymentId,
+    livemode: attempt.livemode,
+    create_first_sent_at: timeOf(attempt.createFirstSentAt),
+    confirm_first_sent_at: timeOf(attempt.confirmFirstSentAt),
+    fence_first_sent_at: timeOf(attempt.fenceFirstSentAt),
+    effect_first_sent_at: timeOf(attempt.effectFirstSentAt),
+    key_guards_until:
+      lastCallAt === null ? null : new Date(lastCallAt.getTime() + policy.keyLifetimeMs).toISOString(),
+    unknown_since: timeOf(unknownSince),
+    unknown_for_ms: unknownSince === null ? null : Math.max(0, now.getTime() - unknownSince.getTime()),
+    wait_reason: attempt.waitReason,
+    next_question_at: timeOf(dueAt),
+  };
+}
+
+function entryDocument(entry: Entry): Document {
+  return {
+    id: entry.id,
+    object: "timeline_entry",
+    refund_id: entry.refundId,
+    at: entry.at.toISOString(),
+    kind: entry.kind,
+    from: entry.from,
+    to: entry.to,
+    reason: entry.reason,
+    attempt_id: entry.attemptId,
+    call: entry.call,
+    provider_key: entry.providerKey,
+    fence: entry.fence,
+    outcome: entry.outcome,
+    provider_request_id: entry.providerRequestId,
+    sent_at: timeOf(entry.sentAt),
+  };
+}
+
+function timeOf(date: Date | null): string | null {
+  return date?.toISOString() ?? null;
+}

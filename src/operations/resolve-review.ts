@@ -1,0 +1,153 @@
+import { PawlError } from "../domain/errors.js";
+import type { Instruction, ReviewResolution } from "../domain/instruction.js";
+import { allowedResolutions } from "../domain/review.js";
+import { type Review, reviewDocument, reviewPath } from "../domain/review-document.js";
+import { newId } from "../lib/ids.js";
+import { type ReadAttempt, readAttempt } from "../store/attempts.js";
+import { type Queryable, withDatabase } from "../store/db.js";
+import * as store from "../store/reviews.js";
+import { chargePolicyOf } from "./charge-policy.js";
+import type { Deps } from "./deps.js";
+import type { KeyedAnswer } from "./keyed-request.js";
+import { keyedWrite } from "./keyed-write.js";
+import type { KeyedCall } from "./manage-webhook-endpoints.js";
+import { findReview } from "./read-reviews.js";
+
+export const RESOLVE_REVIEW = "reviews.resolve";
+
+/** Who resolves where no API key does. */
+const COMMAND_LINE = "command-line";
+
+/** Each further look means that a worker has claimed the attempt meanwhile: it does so now and then, not for ever. */
+const MOST_LOOKS = 10;
+
+/** What a person decided. */
+export interface Decision {
+  readonly resolution: ReviewResolution;
+  /** Kept for the audit. */
+  readonly reason: string;
+  /** The object that is meant, where the attempt has none or its marker was changed; null: the attempt's own. */
+  readonly providerObjectId: string | null;
+}
+
+type Resolving = Pick<Deps, "db" | "settings">;
+
+/**
+ * Records a decision, under its Idempotency-Key, and gives it to the review's attempt: a worker carries it out.
+ * Throws PawlError: not_found, review_closed, resolution_not_allowed, validation_failed, and what keyedWrite throws.
+ */
+export async function resolveReview(
+  deps: Resolving & Pick<Deps, "due">,
+  call: KeyedCall,
+  reviewId: string,
+  decision: Decision,
+): Promise<KeyedAnswer> {
+  const { tenantId, keyId } = call.caller;
+  const answer = await keyedWrite(deps, {
+    ...call,
+    operation: RESOLVE_REVIEW,
+    pathIds: [reviewId],
+    input: {
+      resolution: decision.resolution,
+      reason: decision.reason,
+      provider_object_id: decision.providerObjectId,
+    },
+    resourceId: reviewId,
+    effect: async (tx) => {
+      const review = await decide(deps, tx, { tenantId, id: reviewId }, decision, keyId);
+      return { status: 200, location: reviewPath(reviewId), document: reviewDocument(review) };
+    },
+  });
+  if (!answer.replayed) deps.due.accepted();
+  return answer;
+}
+
+/** For the operator's command line. Throws PawlError as resolveReview. */
+export async function resolveReviewByCommand(
+  deps: Resolving,
+  reviewId: string,
+  decision: Decision,
+): Promise<Review> {
+  const found = await findReview(deps.db.sql, reviewId);
+  if (found === null) throw noSuchReview();
+  return withDatabase(() => decide(deps, deps.db.sql, found, decision, COMMAND_LINE));
+}
+
+/** The review with the decision in it. What it is checked against is compared when it is written. */
+async function decide(
+  deps: Resolving,
+  db: Queryable,
+  name: store.ReviewName,
+  decision: Decision,
+  by: string,
+): Promise<Review> {
+  for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
+    const review = await store.readReview(db, name);
+    if (review === null) throw noSuchReview();
+    if (review.closedAt !== null || review.resolution !== null) throw decided(review);
+    const read = await readAttempt(db, review.tenantId, review.attemptId);
+    if (read === null) throw new Error(`review ${review.id} has lost its attempt`);
+    check(deps, review, read, decision);
+    const written = await store.resolveReview(db, rowOf(review, read, decision, by));
+    if (written.type === "resolved") {
+      const { resolution, reason } = decision;
+      return { ...review, resolution, resolutionReason: reason, resolvedBy: by, resolvedAt: written.at };
+    }
+  }
+  throw new PawlError("service_unavailable", "The payment kept changing; send the same request again.");
+}
+
+function check(deps: Resolving, review: Review, read: ReadAttempt, decision: Decision): void {
+  const policy = chargePolicyOf(deps.settings);
+  const allowed = allowedResolutions({ ...read, policy }, review.reason).map((one) => one.resolution);
+  if (!allowed.includes(decision.resolution)) {
+    const names = allowed.length === 0 ? "nothing now" : allowed.join(", ");
+    throw new PawlError(
+      "resolution_not_allowed",
+      `This review does not take ${decision.resolution}; it takes ${names}.`,
+    );
+  }
+  const fault = faultOfNamedObject(read, decision);
+  if (fault === null) return;
+  throw new PawlError("validation_failed", "The request is not valid; see `errors`.", {
+    faults: [{ pointer: "/provider_object_id", detail: fault }],
+  });
+}
+
+const TAKES_OBJECT: ReadonlySet<ReviewResolution> = new Set(["adopt_provider_object", "cancel_at_provider"]);
+
+function faultOfNamedObject({ attempt }: ReadAttempt, decision: Decision): string | null {
+  const { providerObjectId, resolution } = decision;
+  if (providerObjectId === null) return null;
+  if (attempt.kind !== "charge" || !TAKES_OBJECT.has(resolution)) {
+    return "is taken where a charge's object is adopted or canceled, and nowhere else";
+  }
+  const own = attempt.providerPaymentId;
+  return own === null || own === providerObjectId ? null : `must be the payment's own object, ${own}`;
+}
+
+function rowOf(review: Review, read: ReadAttempt, decision: Decision, by: string): store.ResolutionRow {
+  const { resolution, reason, providerObjectId } = decision;
+  const instruction: Instruction = { reviewId: review.id, resolution, providerObjectId };
+  return {
+    tenant_id: review.tenantId,
+    review_id: review.id,
+    attempt_id: review.attemptId,
+    fence: read.attempt.fence,
+    resolution,
+    resolution_reason: reason,
+    resolved_by: by,
+    instruction: JSON.stringify(instruction),
+    timeline_id: newId("tl"),
+  };
+}
+
+function decided({ closedAt, closedBy, resolution, resolvedBy }: Review): PawlError {
+  const what = resolution === null ? "" : ` It was resolved as ${resolution} by ${resolvedBy ?? "somebody"}.`;
+  const how = closedAt === null ? "It is being carried out." : `It was closed by a ${closedBy ?? "fact"}.`;
+  return new PawlError("review_closed", `This review takes no decision any more.${what} ${how}`);
+}
+
+function noSuchReview(): PawlError {
+  return new PawlError("not_found", "There is no review with this id.");
+}

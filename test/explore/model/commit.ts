@@ -1,0 +1,225 @@
+import type { Change, ChargeView, Question, Then } from "../../../src/domain/charge-change.js";
+import type { AccountView } from "../../../src/domain/charge-steps.js";
+import type {
+  LookupOutcome,
+  PaymentProvider,
+  ProviderCall,
+  RefundSendOutcome,
+  SendOutcome,
+} from "../../../src/domain/provider.js";
+import type { Deps } from "../../../src/operations/deps.js";
+import type { AdvanceRow } from "../../../src/store/advance.js";
+import type { Ref } from "../refs.js";
+import { dateAt, sinceStart, textAt } from "./clock.js";
+import type { Context } from "./context.js";
+import type { Request } from "./request.js";
+import type { AttemptRow, PaymentRow, RefundRow } from "./rows.js";
+import { readAttempt, readPayment, readRefund, type Write } from "./store.js";
+import { isSend } from "./stripe.js";
+import { brokenBy } from "./invariants.js";
+import type { Outcome } from "./wire.js";
+
+/** The decisions of src/operations/run-attempt.ts, made by the shipped code from rows of the model. */
+
+export const OUR_ACCOUNT = "acct_ours";
+export const OTHER_ACCOUNT = "acct_other";
+
+/** What a worker commits, and what it does next. */
+export interface Committed {
+  readonly write: Ref<Write>;
+  /** Null: the lease is given back, or nothing is left to do. */
+  readonly request: Ref<Request> | null;
+  /** What is wrong with it, in words. */
+  readonly fault: string | null;
+}
+
+/** What a commit answers. */
+export type Occasion =
+  | { readonly type: "begins"; readonly markedNow: boolean; readonly claimedAtMs: number; readonly account: string | null }
+  | { readonly type: "hears"; readonly request: Ref<Request>; readonly outcome: Ref<Outcome> };
+
+export interface Read {
+  readonly attempt: Ref<AttemptRow>;
+  readonly payment: Ref<PaymentRow>;
+  readonly refund: Ref<RefundRow> | null;
+}
+
+export function viewOf(context: Context, { attempt, payment, refund }: Read, nowMs: number): ChargeView {
+  return {
+    attempt: readAttempt(context, attempt),
+    payment: readPayment(context, payment, attempt),
+    refund: readRefund(context, refund),
+    now: dateAt(nowMs),
+    policy: context.policy,
+  };
+}
+
+export function accountView(account: string | null): AccountView {
+  if (account === null) return { type: "unknown", reason: "unreachable" };
+  return { type: "known", accountId: account, livemode: false };
+}
+
+/** The first step after a claim, as the shipped code takes it. */
+export function firstOf(
+  { shipped }: Context,
+  view: ChargeView,
+  account: string | null,
+  markedNow: boolean,
+): Then | Change {
+  const first = view.attempt.kind === "charge" ? shipped.firstStep : shipped.firstEffectStep;
+  return first(view, accountView(account), markedNow);
+}
+
+/** What the shipped code makes of the occasion; the rows that it writes are not written here. */
+export function commit(context: Context, read: Read, occasion: Occasion, nowMs: number): Committed {
+  const view = viewOf(context, read, nowMs);
+  const change = decide(context, read, view, occasion);
+  const row = rowOf(context, view, change);
+  const applied = context.shipped.applyChange(view, change);
+  const held: ChargeView = { ...view, attempt: applied.attempt, payment: applied.payment, refund: applied.refund };
+  const account = occasion.type === "begins" ? occasion.account : occasion.request.value.account;
+  const request = requestOf(context, held, change.then, account, nowMs);
+  const outcome = occasion.type === "hears" ? occasion.outcome.value : null;
+  return {
+    write: context.refs.writes.of({ ...row, at: textAt(nowMs) }),
+    request,
+    fault: brokenBy(view, change, row, outcome),
+  };
+}
+
+function decide(context: Context, read: Read, view: ChargeView, occasion: Occasion): Change {
+  if (occasion.type === "hears") return decideOn(context, view, occasion.request.value.call, occasion.outcome.value);
+  const { account, markedNow, claimedAtMs } = occasion;
+  const again = firstOf(context, view, account, markedNow);
+  if (!("type" in again)) return again;
+  // What has become no change any more was one when it was claimed.
+  const before = firstOf(context, viewOf(context, read, claimedAtMs), account, markedNow);
+  if ("type" in before) throw new Error("a claim began with a commit and has none to make");
+  return before;
+}
+
+/** As `afterSent` and `afterAsked` of run-attempt.ts. */
+function decideOn(
+  { shipped }: Context,
+  view: ChargeView,
+  call: ProviderCall | Question,
+  outcome: Outcome,
+): Change {
+  const isCharge = view.attempt.kind === "charge";
+  if (!isSend(call)) {
+    if (!isCharge) return shipped.afterEffectLookup(view, call, outcome as LookupOutcome);
+    if (call !== "find" && call !== "get") throw new Error(`a charge was asked about with ${call}`);
+    return shipped.afterLookup(view, call, outcome as LookupOutcome);
+  }
+  if (call === "capture" || call === "cancel" || call === "refund") {
+    return shipped.afterEffectSend(view, outcome as SendOutcome | RefundSendOutcome);
+  }
+  return shipped.afterSend(view, call, outcome as SendOutcome);
+}
+
+/** The row that `recordOutcome` hands to the store: made before its first wait, so it is there when the call returns. */
+function rowOf({ shipped }: Context, view: ChargeView, change: Change): AdvanceRow {
+  const rows: AdvanceRow[] = [];
+  const deps = {
+    advances: {
+      add: (row: AdvanceRow) => {
+        rows.push(row);
+        return Promise.resolve(null);
+      },
+    },
+    settings: { attemptLeaseMs: 1, retentionMs: 1 },
+  } as unknown as Deps;
+  const failure: { error?: unknown } = {};
+  shipped.recordOutcome(deps, view, change, { sentAt: null }).catch((error: unknown) => {
+    failure.error = error;
+  });
+  const [row] = rows;
+  if (row === undefined) {
+    // Says why: the same function throws that recordOutcome has just called.
+    shipped.applyChange(view, change);
+    throw new Error("recordOutcome wrote nothing");
+  }
+  return withoutIds(row);
+}
+
+/** Ids that are new each time, and what no decision reads. */
+function withoutIds(row: AdvanceRow): AdvanceRow {
+  const { event, review, key } = row;
+  return {
+    ...row,
+    timeline: [],
+    event: event === null ? null : { ...event, id: "", data: "" },
+    review: review === null ? null : { ...review, id: "" },
+    key: key === null ? null : { ...key, headers: null, body: null },
+    due_in_ms: row.due_in_ms === null ? null : 1,
+  };
+}
+
+/** What goes out next: made by the shipped code, seen by a provider that only takes it down. */
+export function requestOf(
+  context: Context,
+  view: ChargeView,
+  then: Then,
+  account: string | null,
+  nowMs: number,
+): Ref<Request> | null {
+  if (then.type === "wait" || then.type === "end") return null;
+  if (account === null) throw new Error("a worker without an account called the provider");
+  const recorder = recorderOf(account, nowMs);
+  const { sendCall, askQuestion } = context.shipped;
+  const taken: unknown =
+    then.type === "send" ? sendCall(recorder, view, then.call) : askQuestion(recorder, view, then.question);
+  return context.refs.requests.of(taken as Request);
+}
+
+function recorderOf(account: string, nowMs: number): PaymentProvider {
+  const blank: Omit<Request, "call"> = {
+    account,
+    key: null,
+    target: null,
+    parameters: null,
+    resend: false,
+    attemptId: null,
+    createdFromMs: null,
+    sentAtMs: 0,
+  };
+  const send = (
+    call: ProviderCall,
+    target: string | null,
+    parameters: string | null,
+    context: { readonly idempotencyKey: string; readonly resend: boolean },
+  ): Request => ({
+    ...blank,
+    call,
+    target,
+    parameters,
+    key: context.idempotencyKey,
+    resend: context.resend,
+    sentAtMs: nowMs,
+  });
+  type Context = Parameters<PaymentProvider["createCharge"]>[1];
+  const recorder = {
+    createCharge: (parameters: string, context: Context) => send("create", null, parameters, context),
+    confirmCharge: (id: string, parameters: string, context: Context) => send("confirm", id, parameters, context),
+    cancelCharge: (id: string, context: Context) => send("fence", id, null, context),
+    captureCharge: (id: string, parameters: string, context: Context) => send("capture", id, parameters, context),
+    voidCharge: (id: string, parameters: string, context: Context) => send("cancel", id, parameters, context),
+    createRefund: (parameters: string, context: Context) => send("refund", null, parameters, context),
+    getCharge: (target: string): Request => ({ ...blank, call: "get", target }),
+    getRefund: (target: string): Request => ({ ...blank, call: "get_refund", target }),
+    findCharge: (sought: { attemptId: string; createdFrom: Date }): Request => ({
+      ...blank,
+      call: "find",
+      attemptId: sought.attemptId,
+      createdFromMs: sinceStart(sought.createdFrom.toISOString()),
+    }),
+    findRefund: (sought: { attemptId: string; chargeId: string }): Request => ({
+      ...blank,
+      call: "find_refund",
+      target: sought.chargeId,
+      attemptId: sought.attemptId,
+    }),
+  };
+  // sendCall and askQuestion hand on what the method returns: here, what would have gone out.
+  return recorder as unknown as PaymentProvider;
+}

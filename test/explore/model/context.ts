@@ -1,0 +1,80 @@
+import type { Attempt } from "../../../src/domain/attempt.js";
+import type { ChargePolicy } from "../../../src/domain/charge-change.js";
+import type { Payment } from "../../../src/domain/payment.js";
+import type { Refund } from "../../../src/domain/refund.js";
+import type { Code } from "../patched.js";
+import { Memo, type Ref, Refs } from "../refs.js";
+import { policyWith } from "./clock.js";
+import type { Request } from "./request.js";
+import type { AttemptRow, KeyRow, PaymentRow, RefundRow, SideRow, Tables } from "./rows.js";
+import type { Scenario } from "./scenario.js";
+import type { Write } from "./store.js";
+import type { Stripe } from "./stripe.js";
+import type { Reply } from "./stripe-objects.js";
+import type { Outcome } from "./wire.js";
+import type { Committed } from "./commit.js";
+import type { Run } from "./world.js";
+
+/** What a search has at hand: the code that it drives, what it searches, and what it has worked out so far. */
+export interface Context extends Code {
+  readonly scenario: Scenario;
+  readonly policy: ChargePolicy;
+  readonly refs: {
+    readonly attempts: Refs<AttemptRow>;
+    readonly payments: Refs<PaymentRow>;
+    readonly sides: Refs<SideRow>;
+    readonly refunds: Refs<RefundRow>;
+    readonly keys: Refs<KeyRow>;
+    readonly orders: Refs<Readonly<Record<string, string>>>;
+    readonly writes: Refs<Write>;
+    readonly stripe: Refs<Stripe>;
+    readonly requests: Refs<Request>;
+    readonly replies: Refs<Reply>;
+    readonly outcomes: Refs<Outcome>;
+    readonly runs: Refs<Run>;
+  };
+  readonly memos: {
+    readonly attempt: Memo<Attempt>;
+    readonly payment: Memo<Payment>;
+    readonly refund: Memo<Refund | null>;
+    readonly moved: Memo<Ref<AttemptRow>>;
+    readonly paid: Memo<Ref<PaymentRow>>;
+    readonly told: Memo<Ref<SideRow>>;
+    readonly outcome: Memo<Ref<Outcome>>;
+    readonly executed: Memo<{ readonly stripe: Ref<Stripe>; readonly reply: Ref<Reply> }>;
+    readonly committed: Memo<Committed>;
+  };
+}
+
+export function contextOf(code: Code, scenario: Scenario): Context {
+  return {
+    ...code,
+    scenario,
+    policy: policyWith(scenario.customerActionExpiryMs),
+    refs: {
+      attempts: new Refs(),
+      payments: new Refs(),
+      sides: new Refs(),
+      refunds: new Refs(),
+      keys: new Refs(),
+      orders: new Refs(),
+      writes: new Refs(),
+      stripe: new Refs(),
+      requests: new Refs(),
+      replies: new Refs(),
+      outcomes: new Refs(),
+      runs: new Refs(),
+    },
+    memos: {
+      attempt: new Memo(),
+      payment: new Memo(),
+      refund: new Memo(),
+      moved: new Memo(),
+      paid: new Memo(),
+      told: new Memo(),
+      outcome: new Memo(),
+      executed: new Memo(),
+      committed: new Memo(),
+    },
+  };
+}

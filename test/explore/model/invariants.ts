@@ -1,0 +1,189 @@
+import type { Change, ChargeView } from "../../../src/domain/charge-change.js";
+import type { AdvanceRow } from "../../../src/store/advance.js";
+import type { Context } from "./context.js";
+import type { LedgerRow, PaymentRow } from "./rows.js";
+import { type Intent, refundedOf } from "./stripe-objects.js";
+import type { Outcome } from "./wire.js";
+import type { World } from "./world.js";
+
+/** What must hold, each in words. Of a commit here, of every state below. */
+
+const TERMINAL = ["succeeded", "failed", "canceled"];
+
+/** What is wrong with one commit; null: nothing. */
+export function brokenBy(
+  view: ChargeView,
+  _change: Change,
+  row: AdvanceRow,
+  outcome: Outcome | null,
+): string | null {
+  return leftAnEnd(view, row, outcome) ?? untoldFact(view, row) ?? unbalanced(row);
+}
+
+/** A terminal state is left by one thing alone: a fetched fact that money moved. */
+function leftAnEnd(view: ChargeView, { payment }: AdvanceRow, outcome: Outcome | null): string | null {
+  const from = view.payment.status;
+  if (payment === null || payment.to_status === from || !TERMINAL.includes(from)) return null;
+  const charge = outcome !== null && "charge" in outcome ? outcome.charge : null;
+  const moved = charge?.status === "succeeded" || charge?.status === "authorized";
+  if (from !== "succeeded" && moved) return null;
+  return `a payment left ${from} for ${payment.to_status} without a fetched fact that money moved`;
+}
+
+/** One event a fact: a status that changed is told, and nothing else is. */
+function untoldFact(view: ChargeView, { payment, refund, event }: AdvanceRow): string | null {
+  const facts = [
+    ...(payment !== null && payment.to_status !== view.payment.status ? [`payment.${payment.to_status}`] : []),
+    ...(refund !== null && refund.to_status !== view.refund?.status ? [`refund.${refund.to_status}`] : []),
+  ];
+  const told = event === null ? [] : [event.type];
+  if (facts.length === told.length && facts[0] === told[0]) return null;
+  return `a commit made the facts [${facts.join(", ")}] and told [${told.join(", ")}]`;
+}
+
+function unbalanced({ ledger }: AdvanceRow): string | null {
+  const wrong = ledger.find((entry) => !(entry.amount > 0) || entry.debit_account === entry.credit_account);
+  return wrong === undefined ? null : `the ledger's transfer ${wrong.fact} moves ${wrong.amount} nowhere`;
+}
+
+/** What is wrong with a state; null: nothing. */
+export function brokenIn(context: Context, world: World): string | null {
+  return (
+    chargedTwice(context, world) ??
+    refundedTwice(world) ??
+    provenWrongly(world) ??
+    wrongAmounts(world) ??
+    stuck(context, world) ??
+    forgotten(world)
+  );
+}
+
+function holdsMoney({ status }: Intent): boolean {
+  return status === "succeeded" || status === "requires_capture";
+}
+
+function attemptOf(intent: { readonly metadata: Readonly<Record<string, string>> }): string | undefined {
+  return intent.metadata["payment_attempt_id"];
+}
+
+/** At most one successful charge an object, a payment, a client's key and an order id. */
+function chargedTwice({ scenario }: Context, { stripe, accepted }: World): string | null {
+  const seen = new Set<string>();
+  for (const intent of stripe.value.intents) {
+    if (intent.charges > 1) return `${intent.id} was charged ${intent.charges} times`;
+    if (!holdsMoney(intent)) continue;
+    const owner = accepted.find((one) => one.attemptId === attemptOf(intent));
+    if (owner === undefined) return `${intent.id} was charged for an attempt that was never accepted`;
+    const request = scenario.requests[owner.request];
+    const orderId = request?.operation === "payments.create" ? request.orderId : null;
+    const names = [
+      `the attempt ${owner.attemptId}`,
+      `the key ${request?.key ?? ""}`,
+      ...(orderId === null ? [] : [`the order ${orderId}`]),
+    ];
+    for (const name of names) {
+      if (seen.has(name)) return `two charges for ${name}`;
+      seen.add(name);
+    }
+  }
+  return null;
+}
+
+/** At most one refund an attempt, and never more given back than was captured. */
+function refundedTwice({ stripe }: World): string | null {
+  const made = stripe.value.refunds.filter(({ status }) => status !== "failed");
+  const twice = made.find((one, at) => made.some((other, place) => place < at && attemptOf(other) === attemptOf(one)));
+  if (twice !== undefined) return `two refunds for the attempt ${attemptOf(twice) ?? "of nobody"}`;
+  const over = stripe.value.intents.find((intent) => refundedOf(stripe.value, intent.id) > intent.received);
+  return over === undefined ? null : `more was refunded of ${over.id} than was captured`;
+}
+
+/** "Proven to be without effect" is never said of an attempt whose object holds money, then or later. */
+function provenWrongly({ tables, stripe }: World): string | null {
+  for (const { value: payment } of tables.payments) {
+    const failure = payment.failure as { readonly retry?: string } | null;
+    if (payment.status !== "failed" || failure?.retry !== "same_key") continue;
+    const charged = stripe.value.intents.find(
+      (intent) => attemptOf(intent) === payment.attempt_id && holdsMoney(intent),
+    );
+    if (charged !== undefined) return `${payment.id} was proven to be without effect, and ${charged.id} is charged`;
+  }
+  return null;
+}
+
+/** captured ≥ refunded ≥ 0, and the books say what the payment says. */
+function wrongAmounts({ tables }: World): string | null {
+  for (const [at, { value: payment }] of tables.payments.entries()) {
+    const { amount_captured: captured, amount_refunded: refunded, refund_reserved: reserved } = payment;
+    const inOrder = captured >= reserved && reserved >= refunded && refunded >= 0 && payment.amount >= captured;
+    if (!inOrder) return `${payment.id} has captured ${captured}, refunded ${refunded} and reserved ${reserved}`;
+    const wrong = wrongBooks(payment, tables.sides[at]?.value.ledger ?? []);
+    if (wrong !== null) return wrong;
+  }
+  return null;
+}
+
+function wrongBooks(payment: PaymentRow, ledger: readonly LedgerRow[]): string | null {
+  const balance = (account: string) =>
+    ledger.reduce((sum, entry) => {
+      const debit = entry.debit_account === account ? entry.amount : 0;
+      return sum + debit - (entry.credit_account === account ? entry.amount : 0);
+    }, 0);
+  const accounts = new Set(ledger.flatMap((entry) => [entry.debit_account, entry.credit_account]));
+  const total = [...accounts].reduce((sum, account) => sum + balance(account), 0);
+  if (total !== 0) return `the ledger of ${payment.id} is ${total} and not zero`;
+  const books = [balance("authorized"), -balance("sales"), balance("refunds")];
+  const shown = [payment.amount_capturable, payment.amount_captured, payment.amount_refunded];
+  if (books.every((sum, at) => sum === shown[at])) return null;
+  return `the ledger of ${payment.id} has held, sold and refunded ${books.join(", ")}; the payment ${shown.join(", ")}`;
+}
+
+const OPEN = ["processing", "requires_action", "needs_review", "authorized"];
+
+/** Nothing waits without a due time or a review. */
+function stuck({ scenario }: Context, { tables }: World): string | null {
+  for (const [at, { value: payment }] of tables.payments.entries()) {
+    const due = tables.attempts.some(({ value }) => value.payment_id === payment.id && value.due);
+    const reviewed = tables.sides[at]?.value.review !== null;
+    if (OPEN.includes(payment.status) && !due && !reviewed) return `${payment.id} is ${payment.status}, and nothing is due`;
+    if (payment.status === "needs_review" && !reviewed) return `${payment.id} needs a review, and none is open`;
+    if (payment.open_effect !== null && !due) return `${payment.id} waits for an effect that is not due`;
+  }
+  for (const { value: refund } of tables.refunds) {
+    const attempt = tables.attempts.find(({ value }) => value.id === refund.attempt_id)?.value;
+    const at = tables.payments.findIndex(({ value }) => value.id === refund.payment_id);
+    const watched = attempt?.due === true || tables.sides[at]?.value.review !== null;
+    if (["processing", "needs_review"].includes(refund.status) && !watched) {
+      return `${refund.id} is ${refund.status}, and nothing is due`;
+    }
+  }
+  for (const [at, key] of tables.keys.entries()) {
+    if (key?.value.state !== "in_progress") continue;
+    const name = scenario.requests[at]?.key;
+    const busy = tables.attempts.some(({ value }) => value.idempotency_key === name && value.due);
+    if (!busy) return `the key ${name ?? ""} is in progress, and nothing is due`;
+  }
+  return null;
+}
+
+/** Where everything rests, money that moved is shown, or a person is asked. */
+function forgotten({ tables, stripe, runs }: World): string | null {
+  if (runs.length > 0 || tables.attempts.some(({ value }) => value.due)) return null;
+  for (const intent of stripe.value.intents) {
+    const at = tables.payments.findIndex(({ value }) => value.attempt_id === attemptOf(intent));
+    const payment = tables.payments[at]?.value;
+    if (payment === undefined || tables.sides[at]?.value.review !== null) continue;
+    const shown = payment.status === "succeeded" ? payment.amount_captured : 0;
+    if (intent.status === "succeeded" && shown !== intent.received) {
+      return `${intent.id} has taken ${intent.received}, ${payment.id} shows ${shown}, and nothing is due`;
+    }
+    if (shown > 0 && intent.status !== "succeeded" && intent.id === providerObject(tables, payment)) {
+      return `${payment.id} shows ${shown}, and ${intent.id} is ${intent.status}`;
+    }
+  }
+  return null;
+}
+
+function providerObject(tables: World["tables"], payment: PaymentRow): string | null {
+  return tables.attempts.find(({ value }) => value.id === payment.attempt_id)?.value.provider_payment_id ?? null;
+}

@@ -1,0 +1,46 @@
+/**
+ * What the store's statements see to, as far as the explorer can do without it. Each is one line of the shipped SQL: a
+ * rule holds in the model while that line stands in the source, so taking the line out takes the rule out.
+ */
+const LINES = {
+  /** A write of an outcome names the fence that it holds. */
+  advanceNamesFence: {
+    file: "src/store/advance.ts",
+    line: "and a.fence = i.fence and a.state = i.from_state for update",
+  },
+  /** …and so does the look at what has changed meanwhile. */
+  lookNamesFence: { file: "src/store/attempts.ts", line: "and a.id = ${held.attemptId} and a.fence = ${held.fence}" },
+  /** An attempt under a live lease is never taken. */
+  claimLeavesLeased: {
+    file: "src/store/attempts.ts",
+    line: "? db`(a.lease_expires_at is null or a.lease_expires_at <= now())`",
+  },
+  /** Only an attempt within its budget is sent at once; an older one is asked about first. */
+  freshIsYoung: {
+    file: "src/store/attempts.ts",
+    line: "and a.created_at > now() - ${request.retryBudgetMs}::float8 * interval '1 millisecond'",
+  },
+  /** Only an attempt of the worker's own account is sent at once. */
+  freshIsOurAccount: {
+    file: "src/store/attempts.ts",
+    line: "and coalesce(a.provider_account, ${request.account}::text) = ${request.account}::text as fresh",
+  },
+  /** An order id that is held accepts no other payment. */
+  acceptMindsOrderIds: {
+    file: "src/store/accept.ts",
+    line: "insert into order_ids (tenant_id, merchant_order_id, payment_id)\n      select tenant_id, merchant_order_id, payment_id from fresh where merchant_order_id is not null",
+  },
+} as const;
+
+export type StoreRules = Readonly<Record<keyof typeof LINES, boolean>>;
+
+/** `read` gives a source's text; `shipped` is what stands in the checkout, where every line must be, once. */
+export function storeRules(read: (file: string) => string, shipped: (file: string) => string): StoreRules {
+  const rules = Object.entries(LINES).map(([name, { file, line }]) => {
+    if (shipped(file).split(line).length !== 2) {
+      throw new Error(`${file} does not hold the line of ${name} once: look at test/explore/model/store.ts again`);
+    }
+    return [name, read(file).includes(line)];
+  });
+  return Object.fromEntries(rules) as StoreRules;
+}

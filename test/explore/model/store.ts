@@ -1,0 +1,188 @@
+import type { Attempt } from "../../../src/domain/attempt.js";
+import type { Payment } from "../../../src/domain/payment.js";
+import type { Refund } from "../../../src/domain/refund.js";
+import type { AdvanceRow } from "../../../src/store/advance.js";
+import { type Ref, pair } from "../refs.js";
+import { BUDGET_MS, sinceStart, textAt } from "./clock.js";
+import type { Context } from "./context.js";
+import {
+  type AttemptRow,
+  type KeyRow,
+  type PaymentRow,
+  type RefundRow,
+  replaced,
+  type SideRow,
+  type Tables,
+} from "./rows.js";
+
+/** The store's statements, one function each, with what each guards against. The rows are those of `rows.ts`. */
+
+/** One commit of an attempt's progress, and the database's time of it. */
+export type Write = AdvanceRow & { readonly at: string };
+
+/** As `claimAttempts` of src/store/attempts.ts; null: it is not due, or somebody holds its lease. */
+export function claim(
+  context: Context,
+  tables: Tables,
+  at: number,
+  account: string | null,
+  nowMs: number,
+): { readonly tables: Tables; readonly markedNow: boolean } | null {
+  const { rules, refs } = context;
+  const { value: row } = tables.attempts[at]!;
+  if (!row.due || (rules.claimLeavesLeased && row.lease === "live")) return null;
+  const markedNow =
+    row.state === "started" &&
+    account !== null &&
+    (!rules.freshIsYoung || nowMs - sinceStart(row.created_at) < BUDGET_MS) &&
+    (!rules.freshIsOurAccount || (row.provider_account ?? account) === account);
+  const isCharge = row.kind === "charge";
+  const claimed: AttemptRow = {
+    ...row,
+    lease: "live",
+    due: true,
+    nudged: false,
+    provider_account: row.provider_account ?? account,
+    state: !markedNow ? row.state : isCharge ? "creating" : "sending",
+    create_first_sent_at: markedNow && isCharge ? (row.create_first_sent_at ?? textAt(nowMs)) : row.create_first_sent_at,
+    effect_first_sent_at: markedNow && !isCharge ? (row.effect_first_sent_at ?? textAt(nowMs)) : row.effect_first_sent_at,
+  };
+  return { tables: { ...tables, attempts: replaced(tables.attempts, at, refs.attempts.of(claimed)) }, markedNow };
+}
+
+/** As `nudgeAttempt` of src/store/provider-events.ts: news of the attempt, whatever it is. */
+export function nudge(context: Context, tables: Tables, at: number): Tables {
+  const { value: row } = tables.attempts[at]!;
+  const nudged: AttemptRow = { ...row, nudged: true, due: true };
+  return { ...tables, attempts: replaced(tables.attempts, at, context.refs.attempts.of(nudged)) };
+}
+
+/** As `advanceAttempts` of src/store/advance.ts: all of it or, where a row is not what the writer read, nothing. */
+export function advance(context: Context, tables: Tables, ref: Ref<Write>): Tables | null {
+  const { value: input } = ref;
+  const attemptAt = tables.attempts.findIndex(({ value }) => value.id === input.attempt_id);
+  const paymentAt = tables.payments.findIndex(({ value }) => value.id === input.payment_id);
+  const refundAt = tables.refunds.findIndex(({ value }) => value.id === input.refund?.id);
+  const attempt = tables.attempts[attemptAt];
+  const payment = tables.payments[paymentAt];
+  if (attempt === undefined || payment === undefined) return null;
+  const owned =
+    (!context.rules.advanceNamesFence || attempt.value.fence === input.fence) &&
+    attempt.value.state === input.from_state &&
+    (input.from_version === null || payment.value.version === input.from_version) &&
+    (input.refund === null || tables.refunds[refundAt]?.value.version === input.refund.from_version);
+  if (!owned) return null;
+  const moved = context.memos.moved.get(pair(attempt.id, ref.id), () =>
+    context.refs.attempts.of(movedAttempt(attempt.value, input)),
+  );
+  const paid = context.memos.paid.get(pair(payment.id, ref.id), () =>
+    context.refs.payments.of(paidPayment(payment.value, input)),
+  );
+  const side = tables.sides[paymentAt]!;
+  const told = context.memos.told.get(pair(side.id, ref.id), () =>
+    context.refs.sides.of(toldSide(side.value, input)),
+  );
+  return {
+    attempts: replaced(tables.attempts, attemptAt, moved),
+    payments: replaced(tables.payments, paymentAt, paid),
+    sides: replaced(tables.sides, paymentAt, told),
+    refunds: refundAt < 0 ? tables.refunds : refunded(context, tables, refundAt, input),
+    keys: input.key === null ? tables.keys : finished(context, tables, input),
+    orders: input.payment?.holds_order_id === false ? released(context, tables, input) : tables.orders,
+  };
+}
+
+/** What the explorer tells apart: no wait, the first wait, and any later one. Nothing but the back-off counts further. */
+const MOST_WAITS = 2;
+
+function movedAttempt(row: AttemptRow, input: Write): AttemptRow {
+  const { sending, at: now } = input;
+  const isEffect = sending === "capture" || sending === "cancel" || sending === "refund";
+  return {
+    ...row,
+    state: input.to_state,
+    provider_payment_id: row.provider_payment_id ?? input.provider_payment_id,
+    unresolved: input.unresolved,
+    key_spent: input.key_spent,
+    fence_round: input.fence_round,
+    waits: Math.min(input.waits, MOST_WAITS),
+    wait_reason: input.wait_reason,
+    unknown_since: input.unknown_since,
+    create_first_sent_at: row.create_first_sent_at ?? (sending === "create" ? now : null),
+    confirm_first_sent_at: row.confirm_first_sent_at ?? (sending === "confirm" ? now : null),
+    fence_first_sent_at: row.fence_first_sent_at ?? (sending === "fence" ? now : null),
+    effect_first_sent_at: row.effect_first_sent_at ?? (isEffect ? now : null),
+    lease: input.lease_ms === null ? "none" : "live",
+    due: input.lease_ms !== null || row.nudged || input.due_in_ms !== null,
+  };
+}
+
+function paidPayment(row: PaymentRow, { payment }: Write): PaymentRow {
+  if (payment === null || row.status !== payment.from_status) return row;
+  const { from_status: _from, to_status: status, updated_at: _at, ...columns } = payment;
+  return { ...row, status, version: row.version + 1, ...columns };
+}
+
+/** The first leg claims its fact: posted once, whatever is written again. */
+function toldSide(side: SideRow, { ledger, review, close_review: closes, attempt_id: attemptId }: Write): SideRow {
+  const known = new Set(side.ledger.map((entry) => entry.fact));
+  const fresh = ledger.filter((entry) => !known.has(entry.fact)).map(({ currency: _currency, ...entry }) => entry);
+  const open = closes && side.review === attemptId ? null : side.review;
+  return {
+    ledger: fresh.length === 0 ? side.ledger : [...side.ledger, ...fresh],
+    review: open ?? (review === null ? null : attemptId),
+  };
+}
+
+function refunded(context: Context, tables: Tables, at: number, { refund }: Write): Tables["refunds"] {
+  const { value: row } = tables.refunds[at]!;
+  if (refund === null) return tables.refunds;
+  const written: RefundRow = {
+    ...row,
+    status: refund.to_status,
+    version: row.version + 1,
+    provider_refund_id: refund.provider_refund_id,
+    failure: refund.failure,
+  };
+  return replaced(tables.refunds, at, context.refs.refunds.of(written));
+}
+
+function finished(context: Context, tables: Tables, { key, run, ...input }: Write): Tables["keys"] {
+  const at = context.scenario.requests.findIndex(
+    (request) => request.key === input.idempotency_key && request.operation === input.operation,
+  );
+  const row = tables.keys[at];
+  if (key === null || row?.value.state !== "in_progress" || row.value.run !== run) return tables.keys;
+  const done: KeyRow = { ...row.value, state: key.state, status: key.status };
+  return replaced(tables.keys, at, context.refs.keys.of(done));
+}
+
+function released(context: Context, tables: Tables, input: Write): Tables["orders"] {
+  const { merchant_order_id: orderId, payment_id: paymentId } = input;
+  if (orderId === null || tables.orders.value[orderId] !== paymentId) return tables.orders;
+  const { [orderId]: _freed, ...others } = tables.orders.value;
+  return context.refs.orders.of(others);
+}
+
+/** The rows as the shipped code reads them. */
+
+export function readAttempt(context: Context, ref: Ref<AttemptRow>): Attempt {
+  return context.memos.attempt.get(ref.id, () => context.shipped.attemptOf({ ...ref.value }));
+}
+
+export function readPayment(context: Context, ref: Ref<PaymentRow>, charge: Ref<AttemptRow>): Payment {
+  const { provider_payment_id: objectId } = charge.value;
+  return context.memos.payment.get(`${ref.id} ${objectId ?? ""}`, () => {
+    const columns = Object.entries(ref.value).map(([name, value]) => [`p_${name}`, value] as const);
+    const row = { ...Object.fromEntries(columns), p_updated_at: ref.value.created_at };
+    return context.shipped.paymentOf({ ...row, provider_payment_id: objectId });
+  });
+}
+
+export function readRefund(context: Context, ref: Ref<RefundRow> | null): Refund | null {
+  if (ref === null) return null;
+  return context.memos.refund.get(ref.id, () => {
+    const columns = Object.entries(ref.value).map(([name, value]) => [`r_${name}`, value] as const);
+    return context.shipped.refundOf({ ...Object.fromEntries(columns), r_updated_at: ref.value.created_at });
+  });
+}

@@ -1,0 +1,115 @@
+import type { ProviderCall } from "../../../src/domain/provider.js";
+import { KEY_KEPT_MS } from "./clock.js";
+import type { Request } from "./request.js";
+import {
+  type Effect,
+  type Intent,
+  performCall,
+  readObject,
+  type Reply,
+  type StripeRefund,
+} from "./stripe-objects.js";
+
+/**
+ * Stripe, from its documentation and not from the sandbox: objects, idempotency keys and what a request does when it
+ * is executed. When that happens, and whether anybody hears of it, is not decided here.
+ */
+export interface Stripe {
+  readonly intents: readonly Intent[];
+  readonly refunds: readonly StripeRefund[];
+  /** In the order of their names, so that the same answers are the same state. */
+  readonly saved: readonly SavedAnswer[];
+}
+
+/** The first result of a key: status and body, saved once the execution has begun (api/idempotent_requests). */
+interface SavedAnswer {
+  readonly account: string;
+  readonly key: string;
+  /** What the key was used for: other parameters or another endpoint are refused. */
+  readonly request: string;
+  readonly savedAtMs: number;
+  readonly reply: Reply;
+}
+
+export const EMPTY_STRIPE: Stripe = { intents: [], refunds: [], saved: [] };
+
+/** How one request goes at Stripe. */
+export interface Way {
+  readonly type:
+    | "as_asked"
+    /** A 500 that is saved under the key; with or without the effect. */
+    | "error_after_effect"
+    | "error_before_effect"
+    /** 429, before the idempotency layer. */
+    | "rate_limited"
+    /** 409: another request with this key is still running. */
+    | "key_in_use";
+  /** What the card, or the refund's bank, says. Null where nobody is asked. */
+  readonly answer: Answer | null;
+  /** The key's record is old enough to be gone, and is. */
+  readonly pruned: boolean;
+}
+
+export const CARD_ANSWERS = ["pays", "declines", "asks", "pends", "misleads"] as const;
+export const BANK_ANSWERS = ["refunds", "refund_pends"] as const;
+export type Answer = (typeof CARD_ANSWERS)[number] | (typeof BANK_ANSWERS)[number];
+
+const RATE_LIMITED: Reply = failed(429, "rate_limit_error", "rate_limit");
+const KEY_IN_USE: Reply = failed(409, "invalid_request_error", "idempotency_key_in_use");
+const SERVER_ERROR: Reply = failed(500, "api_error", null);
+const MISMATCH: Reply = failed(400, "idempotency_error", null);
+
+function failed(status: number, type: string, code: string | null): Reply {
+  return { status, replayed: false, error: { type, code, declineCode: null, param: null }, body: null };
+}
+
+export function savedAnswer(stripe: Stripe, request: Request): SavedAnswer | null {
+  const { account, key } = request;
+  return stripe.saved.find((saved) => saved.account === account && saved.key === key) ?? null;
+}
+
+export function mayBePruned(saved: SavedAnswer, nowMs: number): boolean {
+  return nowMs - saved.savedAtMs >= KEY_KEPT_MS;
+}
+
+/** What the request does, and what Stripe answers to it. */
+export function execute(
+  stripe: Stripe,
+  request: Request,
+  way: Way,
+  nowMs: number,
+): { readonly stripe: Stripe; readonly reply: Reply } {
+  if (way.type === "rate_limited") return { stripe, reply: RATE_LIMITED };
+  if (way.type === "key_in_use") return { stripe, reply: KEY_IN_USE };
+  const { call } = request;
+  if (!isSend(call)) return { stripe, reply: readObject(stripe, request) };
+  const saved = savedAnswer(stripe, request);
+  if (saved !== null && !way.pruned) {
+    if (saved.request !== usedFor(request)) return { stripe, reply: MISMATCH };
+    return { stripe, reply: { ...saved.reply, replayed: true } };
+  }
+  const done: Effect =
+    way.type === "error_before_effect"
+      ? { stripe, reply: SERVER_ERROR }
+      : performCall(stripe, request, call, way.answer, nowMs);
+  const reply = way.type === "as_asked" ? done.reply : SERVER_ERROR;
+  return { stripe: withAnswer(done.stripe, request, reply, nowMs), reply };
+}
+
+export function isSend(call: Request["call"]): call is ProviderCall {
+  return !["get", "find", "get_refund", "find_refund"].includes(call);
+}
+
+function withAnswer(stripe: Stripe, request: Request, reply: Reply, nowMs: number): Stripe {
+  const { account, key } = request;
+  if (key === null) throw new Error(`a ${request.call} went out without an idempotency key`);
+  const others = stripe.saved.filter((saved) => saved.account !== account || saved.key !== key);
+  const saved = [...others, { account, key, request: usedFor(request), savedAtMs: nowMs, reply }];
+  saved.sort((one, other) => (`${one.account} ${one.key}` < `${other.account} ${other.key}` ? -1 : 1));
+  return { ...stripe, saved };
+}
+
+function usedFor({ call, target, parameters }: Request): string {
+  const endpoint = call === "fence" ? "cancel" : call;
+  return `${endpoint} ${target ?? ""} ${parameters ?? ""}`;
+}

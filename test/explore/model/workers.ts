@@ -1,0 +1,367 @@
+import type { Ref } from "../refs.js";
+import {
+  commit,
+  type Committed,
+  firstOf,
+  OTHER_ACCOUNT,
+  OUR_ACCOUNT,
+  type Occasion,
+  requestOf,
+  viewOf,
+} from "./commit.js";
+import type { Context } from "./context.js";
+import type { Request } from "./request.js";
+import { replaced, type Tables } from "./rows.js";
+import type { Fault } from "./scenario.js";
+import type { To } from "./step.js";
+import { advance, claim } from "./store.js";
+import { execute, isSend, mayBePruned, savedAnswer, type Way } from "./stripe.js";
+import { type Outcome, outcomeOf } from "./wire.js";
+import { type Run, sorted, type World } from "./world.js";
+
+/**
+ * The worker loop of src/operations/run-attempt.ts. A call goes out in the same step as the commit before it: one that
+ * waits a while is one that lands later. What a commit finds changed is read again in the same step, as the loop there
+ * ends: with a write that fits, or with the fence gone.
+ */
+export function workers(context: Context, world: World, to: To): void {
+  const free = world.runs.length < context.scenario.workers;
+  if (free) for (const at of world.tables.attempts.keys()) claims(context, world, at, to);
+  for (const run of world.runs) {
+    goesOn(context, world, run, to);
+    if (may(context, world, "death")) dies(context, world, run, to);
+  }
+}
+
+export function may({ scenario }: Context, world: World, fault: Fault): boolean {
+  return world.faults > 0 && scenario.allowed.includes(fault);
+}
+
+export function nowOf({ scenario }: Context, world: World): number {
+  return scenario.moments[world.moment]?.atMs ?? 0;
+}
+
+function claims(context: Context, world: World, at: number, to: To): void {
+  takes(context, world, at, OUR_ACCOUNT, "", to);
+  const hurt = { ...world, faults: world.faults - 1 };
+  if (may(context, world, "account_unknown")) takes(context, hurt, at, null, ", whose account is not known,", to);
+  if (may(context, world, "account_changed")) {
+    takes(context, hurt, at, OTHER_ACCOUNT, " with another account's credential", to);
+  }
+}
+
+function takes(context: Context, world: World, at: number, account: string | null, whose: string, to: To): void {
+  const nowMs = nowOf(context, world);
+  const claimed = claim(context, world.tables, at, account, nowMs);
+  if (claimed === null) return;
+  const { tables, markedNow } = claimed;
+  const read = readingOf(tables, at);
+  const says = () =>
+    `a worker${whose} claims ${nameOf(tables, at)}${markedNow ? ", and marks its first call as about to be sent" : ""}`;
+  const others = othersAfterClaim(context, world, at);
+  const view = viewOf(context, read, nowMs);
+  const first = firstOf(context, view, account, markedNow);
+  const run: Omit<Run, "step"> = { at, ...read, account };
+  if (!("type" in first)) {
+    const begins: Run = { ...run, step: { type: "begins", markedNow, claimedAtMs: nowMs } };
+    to(withRun({ ...world, tables, ...others }, context.refs.runs.of(begins)), says);
+    return;
+  }
+  const request = requestOf(context, view, first, account, nowMs);
+  if (request === null) throw new Error("a claim began with nothing to do");
+  const sent = sends({ ...world, tables, ...others }, at, request);
+  const waits: Run = { ...run, step: { type: "waits", request } };
+  to(withRun(sent.world, context.refs.runs.of(waits)), says, sent.fault);
+}
+
+/**
+ * A worker whose fence has moved on can write nothing any more, and its next call would fail its lease: where the
+ * statements hold, all that is left of it is the request that it has under way.
+ */
+function othersAfterClaim(context: Context, world: World, at: number): Pick<World, "runs" | "flying"> {
+  const { scenario, rules, refs } = context;
+  const drops = rules.advanceNamesFence && !scenario.keepsStaleWorkers;
+  let { flying } = world;
+  const runs: Ref<Run>[] = [];
+  for (const run of world.runs) {
+    if (run.value.at !== at) runs.push(run);
+    else if (drops) flying = withFlying(context, world, flying, run.value);
+    else {
+      const stale = refs.attempts.of({ ...run.value.attempt.value, fence: 0 });
+      runs.push(refs.runs.of({ ...run.value, attempt: stale }));
+    }
+  }
+  return { runs: sorted(runs), flying };
+}
+
+/** What a worker sends while an earlier send is unknown, and unasked about, breaks the barrier. */
+function sends(world: World, at: number, request: Ref<Request>): { world: World; fault: string | null } {
+  const { call } = request.value;
+  if (!isSend(call)) return { world, fault: null };
+  const bit = 1 << at;
+  const fault =
+    (world.doubts & bit) === 0
+      ? null
+      : `${call} is sent while an earlier send is unknown, and no question has been answered since`;
+  return { world: { ...world, doubts: world.doubts | bit }, fault };
+}
+
+function goesOn(context: Context, world: World, ref: Ref<Run>, to: To): void {
+  const run = ref.value;
+  const { step } = run;
+  switch (step.type) {
+    case "begins": {
+      const { markedNow, claimedAtMs } = step;
+      const occasion: Occasion = { type: "begins", markedNow, claimedAtMs, account: run.account };
+      commits(context, world, ref, occasion, () => "the worker commits what follows from the row", to);
+      return;
+    }
+    case "waits":
+      lands(context, world, ref, step.request, to);
+      break;
+    case "hears": {
+      const { request, outcome } = step;
+      const says = () => `the worker hears of the ${request.value.call}: ${wordsOf(outcome.value)}`;
+      commits(context, world, ref, { type: "hears", request, outcome }, says, to);
+    }
+  }
+  if (may(context, world, "no_answer")) hearsNothing(context, world, ref, step.request, to);
+}
+
+/** The request is executed now, in each of the ways that it may go. */
+function lands(context: Context, world: World, ref: Ref<Run>, request: Ref<Request>, to: To): void {
+  for (const { way, cost } of waysOf(context, world, request, true)) {
+    const done = executed(context, world, request, way);
+    const outcome = context.memos.outcome.later(`${request.id} ${done.reply.id}`, async () =>
+      context.refs.outcomes.of(await outcomeOf(context.shipped, request.value, done.reply.value)),
+    );
+    const run = context.refs.runs.of({ ...ref.value, step: { type: "hears", request, outcome } });
+    const next = { ...world, faults: world.faults - cost, stripe: done.stripe };
+    to(withRun(next, run, ref), () => `Stripe executes the ${request.value.call}${wordsOfWay(way)}`);
+  }
+}
+
+export function executed(context: Context, world: World, request: Ref<Request>, way: Way) {
+  const key = `${world.stripe.id} ${request.id} ${way.type} ${way.answer ?? ""} ${String(way.pruned)} ${world.moment}`;
+  return context.memos.executed.get(key, () => {
+    const done = execute(world.stripe.value, request.value, way, nowOf(context, world));
+    return { stripe: context.refs.stripe.of(done.stripe), reply: context.refs.replies.of(done.reply) };
+  });
+}
+
+interface CostingWay {
+  readonly way: Way;
+  readonly cost: 0 | 1;
+}
+
+const QUESTION: readonly CostingWay[] = [{ way: { type: "as_asked", answer: null, pruned: false }, cost: 0 }];
+
+/** `heard`: somebody waits for the answer; else only what changes something at Stripe is of interest. */
+export function waysOf(
+  context: Context,
+  world: World,
+  { value: request, id }: Ref<Request>,
+  heard: boolean,
+): readonly CostingWay[] {
+  const { call } = request;
+  if (!isSend(call)) return QUESTION;
+  const { scenario } = context;
+  const saved = savedAnswer(world.stripe.value, request);
+  const ways: CostingWay[] = [];
+  const add = (type: Way["type"], answer: Way["answer"], pruned: boolean, cost: 0 | 1) =>
+    void ways.push({ way: { type, answer, pruned }, cost });
+  const answers = call === "confirm" ? scenario.card : call === "refund" ? scenario.bank : ([null] as const);
+  const prunable = saved !== null && mayBePruned(saved, nowOf(context, world));
+  if (saved !== null) add("as_asked", null, false, 0);
+  if (saved === null || prunable) {
+    for (const answer of answers) {
+      // A decline that is none is a fault of the provider's.
+      if (answer !== "misleads") add("as_asked", answer, saved !== null, 0);
+      else if (world.faults > 0) add("as_asked", answer, saved !== null, 1);
+    }
+  }
+  if (saved === null && may(context, world, "server_error")) {
+    add("error_before_effect", null, false, 1);
+    for (const answer of answers) if (answer !== "misleads") add("error_after_effect", answer, false, 1);
+  }
+  if (!heard) return ways;
+  if (may(context, world, "rate_limit")) add("rate_limited", null, false, 1);
+  const runsAlready = world.flying.some(
+    (other) => other.id !== id && other.value.key === request.key && other.value.account === request.account,
+  );
+  if (saved === null && runsAlready) add("key_in_use", null, false, 0);
+  return ways;
+}
+
+/** The deadline passes: the request may be under way still, or its answer is lost. */
+function hearsNothing(context: Context, world: World, ref: Ref<Run>, request: Ref<Request>, to: To): void {
+  const outcome = context.memos.outcome.later(`${request.id} nothing`, async () =>
+    context.refs.outcomes.of(await outcomeOf(context.shipped, request.value, null)),
+  );
+  const flying = withFlying(context, world, world.flying, ref.value);
+  const hurt = { ...world, faults: world.faults - 1, flying };
+  const under = flying === world.flying ? "the answer is lost" : "the request is still under way";
+  const says = () => `the worker hears nothing of the ${request.value.call} before its deadline: ${under}`;
+  commits(context, hurt, ref, { type: "hears", request, outcome }, says, to);
+}
+
+/** A death, or a lease that ends under a slow call: with whoever comes next they are the same. */
+function dies(context: Context, world: World, ref: Ref<Run>, to: To): void {
+  const { at, attempt } = ref.value;
+  const row = world.tables.attempts[at]!.value;
+  const isHeld = attempt.value.fence === row.fence;
+  const ended = context.refs.attempts.of({ ...row, lease: "over" });
+  const tables = isHeld ? { ...world.tables, attempts: replaced(world.tables.attempts, at, ended) } : world.tables;
+  const hurt = { ...world, faults: world.faults - 1, tables };
+  const flying = withFlying(context, world, world.flying, ref.value);
+  const says = () => `the worker on ${nameOf(world.tables, at)} dies`;
+  to({ ...hurt, flying, runs: world.runs.filter((run) => run !== ref) }, says);
+  if (!context.scenario.keepsStaleWorkers && context.rules.advanceNamesFence) return;
+  if (isHeld && row.lease === "live") {
+    to(hurt, () => `the lease of the worker on ${nameOf(world.tables, at)} ends under it`);
+  }
+}
+
+function commits(
+  context: Context,
+  world: World,
+  ref: Ref<Run>,
+  occasion: Occasion,
+  says: () => string,
+  to: To,
+): void {
+  const run = ref.value;
+  const written = writes(context, world, run, occasion);
+  if (written === null) {
+    to({ ...world, runs: world.runs.filter((one) => one !== ref) }, () => `${says()}; its write is refused: the fence has moved on`);
+    return;
+  }
+  const { committed, tables } = written;
+  const isStale = run.attempt.value.fence !== world.tables.attempts[run.at]!.value.fence;
+  const fault = isStale ? "a worker whose fence had moved on has written" : committed.fault;
+  const known = { ...world, tables, doubts: doubtsAfter(world.doubts, run.at, occasion) };
+  const { request } = committed;
+  if (request === null) {
+    to({ ...known, runs: world.runs.filter((one) => one !== ref) }, says, fault);
+    return;
+  }
+  const sent = sends(known, run.at, request);
+  const next = context.refs.runs.of({
+    ...run,
+    ...readingOf(tables, run.at),
+    step: { type: "waits", request },
+  });
+  to(withRun(sent.world, next, ref), () => `${says()}; next: ${request.value.call}`, fault ?? sent.fault);
+}
+
+function writes(
+  context: Context,
+  world: World,
+  run: Run,
+  occasion: Occasion,
+): { readonly committed: Committed; readonly tables: Tables } | null {
+  const present = readingOf(world.tables, run.at);
+  const isStale = run.attempt.value.fence !== present.attempt.value.fence;
+  // The worker's own attempt: where it holds the fence, nobody else has written it.
+  const attempt = isStale ? run.attempt : present.attempt;
+  if (isStale && context.rules.lookNamesFence && run.payment !== present.payment) return null;
+  const read = { ...present, attempt };
+  const occasionKey = occasion.type === "begins" ? "" : `${occasion.request.id} ${occasion.outcome.id}`;
+  const key = `${context.refs.runs.of(run).id} ${read.attempt.id} ${read.payment.id} ${read.refund?.id ?? ""} ${world.moment} ${occasionKey}`;
+  const committed = context.memos.committed.get(key, () => commit(context, read, occasion, nowOf(context, world)));
+  const tables = advance(context, world.tables, committed.write);
+  return tables === null ? null : { committed, tables };
+}
+
+/** An answer that tells, or an answered question, ends the doubt about what was sent before. */
+function doubtsAfter(doubts: number, at: number, occasion: Occasion): number {
+  if (occasion.type === "begins") return doubts;
+  return tells(occasion.request.value, occasion.outcome.value) ? doubts & ~(1 << at) : doubts;
+}
+
+function tells(request: Request, outcome: Outcome): boolean {
+  switch (outcome.type) {
+    case "object":
+    case "refund":
+    case "declined":
+      return !outcome.replayed;
+    case "rejected":
+    case "not_performed":
+    case "found":
+    case "absent":
+    case "missing":
+      return true;
+    case "unanswered":
+    case "unknown":
+      return outcome.reason === "state_conflict" && !request.resend;
+  }
+}
+
+function readingOf(tables: Tables, at: number) {
+  const attempt = tables.attempts[at]!;
+  const payment = tables.payments.find(({ value }) => value.id === attempt.value.payment_id)!;
+  const refund = tables.refunds.find(({ value }) => value.id === attempt.value.refund_id) ?? null;
+  return { attempt, payment, refund };
+}
+
+function withRun(world: World, run: Ref<Run>, instead?: Ref<Run>): World {
+  const others = instead === undefined ? world.runs : without(world.runs, instead);
+  return { ...world, runs: sorted([...others, run]) };
+}
+
+function without<T>(refs: readonly T[], one: T): readonly T[] {
+  const at = refs.indexOf(one);
+  return refs.filter((_, place) => place !== at);
+}
+
+/** What of the worker's requests may still be executed once nobody waits for it. */
+function withFlying(context: Context, world: World, flying: World["flying"], run: Run): World["flying"] {
+  if (run.step.type !== "waits") return flying;
+  const { request } = run.step;
+  // A question leaves nothing behind, and neither does a send that Stripe has the answer to for longer than it can fly.
+  const isDone = !isSend(request.value.call) || savedAnswer(world.stripe.value, request.value) !== null;
+  void context;
+  return isDone ? flying : sorted([...flying, request]);
+}
+
+export function nameOf(tables: Tables, at: number): string {
+  const row = tables.attempts[at]!.value;
+  return `the ${row.kind} of ${row.payment_id}`;
+}
+
+function wordsOfWay({ type, answer, pruned }: Way): string {
+  const said = answer === null ? "" : `: it ${answer.replaceAll("_", " ")}`;
+  const gone = pruned ? ", whose key it no longer knows" : "";
+  switch (type) {
+    case "as_asked":
+      return `${gone}${said}`;
+    case "error_after_effect":
+      return `${gone}${said}, and answers with a 500 that it keeps`;
+    case "error_before_effect":
+      return " not, and answers with a 500 that it keeps";
+    case "rate_limited":
+      return " not: 429, refused before execution";
+    case "key_in_use":
+      return " not: 409, a request with this key is still running";
+  }
+}
+
+function wordsOf(outcome: Outcome): string {
+  switch (outcome.type) {
+    case "object":
+      return `${outcome.replayed ? "replayed, " : ""}${outcome.charge.status}`;
+    case "refund":
+      return `${outcome.replayed ? "replayed, " : ""}refund ${outcome.refund.status}`;
+    case "found":
+      return "charge" in outcome ? `found, ${outcome.charge.status}` : `found, refund ${outcome.refund.status}`;
+    case "unknown":
+    case "unanswered":
+    case "not_performed":
+      return `${outcome.type.replace("_", " ")} (${outcome.reason})`;
+    case "declined":
+    case "rejected":
+    case "absent":
+    case "missing":
+      return outcome.type;
+  }
+}

@@ -1,0 +1,88 @@
+import type { Ref } from "../refs.js";
+import type { Request } from "./request.js";
+import type { AttemptRow, PaymentRow, RefundRow, Tables } from "./rows.js";
+import type { Stripe } from "./stripe.js";
+import type { Outcome } from "./wire.js";
+
+/** A worker that drives an attempt. Which process it is does not matter: workers differ by what they hold alone. */
+export interface Run {
+  /** The attempt's place in the table. */
+  readonly at: number;
+  /** What it last read or wrote. */
+  readonly attempt: Ref<AttemptRow>;
+  readonly payment: Ref<PaymentRow>;
+  readonly refund: Ref<RefundRow> | null;
+  /** Whose credential it has; null: it could not find out. */
+  readonly account: string | null;
+  readonly step: RunStep;
+}
+
+export type RunStep =
+  /** It has claimed the attempt and is about to commit what follows from the row alone. */
+  | { readonly type: "begins"; readonly markedNow: boolean; readonly claimedAtMs: number }
+  /** Its request is under way. */
+  | { readonly type: "waits"; readonly request: Ref<Request> }
+  /** Its request has been executed, and the answer is on its way back. */
+  | { readonly type: "hears"; readonly request: Ref<Request>; readonly outcome: Ref<Outcome> };
+
+/** An attempt that was once accepted, whatever the tables say by now. */
+export interface Accepted {
+  readonly attemptId: string;
+  readonly paymentId: string;
+  /** The place of its request in the scenario. */
+  readonly request: number;
+}
+
+/** Everything, at one moment. */
+export interface World {
+  /** The present moment's place in the scenario. */
+  readonly moment: number;
+  /** How many things may still go wrong. */
+  readonly faults: number;
+  readonly tables: Tables;
+  readonly stripe: Ref<Stripe>;
+  /** In the order of their ids: two workers that swap places are the same state. */
+  readonly runs: readonly Ref<Run>[];
+  /** Requests that nobody waits for any more, and that may still be executed. */
+  readonly flying: readonly Ref<Request>[];
+  /** By the attempts' places, as bits: a send whose outcome nobody knows, and no question answered since. */
+  readonly doubts: number;
+  /** By the places in the scenario, as bits: what was done at the dashboard. */
+  readonly done: number;
+  readonly accepted: readonly Accepted[];
+}
+
+/** Tells worlds apart. Ids are written as one character, or as two where they are large. */
+export function keyOf(world: World): string {
+  const { tables } = world;
+  const ids: number[] = [world.moment, world.faults, world.doubts, world.done, world.stripe.id];
+  add(ids, world.runs);
+  add(ids, world.flying);
+  add(ids, tables.attempts);
+  add(ids, tables.payments);
+  add(ids, tables.sides);
+  add(ids, tables.refunds);
+  for (const key of tables.keys) ids.push(key === null ? 0 : key.id + 1);
+  ids.push(tables.orders.id, world.accepted.length);
+  return textOf(ids);
+}
+
+function add(ids: number[], refs: readonly Ref<unknown>[]): void {
+  ids.push(refs.length);
+  for (const { id } of refs) ids.push(id);
+}
+
+const ONE_CHARACTER = 0x8000;
+
+function textOf(ids: readonly number[]): string {
+  const units: number[] = [];
+  for (const id of ids) {
+    if (id < ONE_CHARACTER) units.push(id);
+    else units.push(ONE_CHARACTER | (id >> 15), id & 0x7fff);
+  }
+  return String.fromCharCode(...units);
+}
+
+export function sorted<T>(refs: readonly Ref<T>[]): readonly Ref<T>[] {
+  return refs.length < 2 ? refs : refs.slice().sort((one, other) => one.id - other.id);
+}

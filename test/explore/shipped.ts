@@ -1,0 +1,30 @@
+/**
+ * Everything of the shipped code that the explorer drives, and nothing of its own: what decides, what is written and
+ * what is sent come from here. `patched.ts` builds the same module from sources in which a rule has been taken out.
+ */
+
+export { admit } from "../../src/domain/admit-effect.js";
+export { applyChange } from "../../src/domain/apply-change.js";
+export { afterLookup, afterSend } from "../../src/domain/charge-answers.js";
+export { firstStep } from "../../src/domain/charge-steps.js";
+export { afterEffectLookup, afterEffectSend } from "../../src/domain/effect-answers.js";
+export { firstEffectStep } from "../../src/domain/effect-steps.js";
+export { judgeCharge, judgeRefund } from "../../src/domain/provider-event.js";
+export { attemptIdOf } from "../../src/operations/attempt-id.js";
+export { askQuestion, sendCall } from "../../src/operations/call-provider.js";
+export { recordOutcome } from "../../src/operations/record-outcome.js";
+export {
+  prepareChargeParameters,
+  readChargeParameters,
+} from "../../src/providers/stripe/charge-parameters.js";
+export { classifySend } from "../../src/providers/stripe/classify-error.js";
+export {
+  prepareEffectParameters,
+  readEffectParameters,
+} from "../../src/providers/stripe/effect-parameters.js";
+export { findCharge } from "../../src/providers/stripe/find-charge.js";
+export { findRefund } from "../../src/providers/stripe/find-refund.js";
+export { refusalOf } from "../../src/providers/stripe/list-pages.js";
+export { toProviderCharge } from "../../src/providers/stripe/outcome.js";
+export { toProviderRefund } from "../../src/providers/stripe/refund-outcome.js";
+export { attemptOf, paymentOf, refundOf } from "../../src/store/rows.js";
