@@ -19,6 +19,7 @@ import { SIGNAL_SPEC } from "./lib/signal-at.js";
 const WORKER_NAMES = [
   "attempts",
   "reconciler",
+  "comparison",
   "provider-events",
   "relay",
   "webhooks",
@@ -75,6 +76,10 @@ const environment = z.object({
   IDEMPOTENCY_RETENTION_HOURS: hours(),
   DEFAULT_WAIT_MS: whole(0, 30_000),
   RECONCILE_INTERVAL_MS: duration(),
+  RECONCILE_LISTS_INTERVAL_MS: duration(),
+  RECONCILE_WINDOW_HOURS: hours(),
+  RECONCILE_LAG_MS: duration(),
+  DATABASE_CHECK_INTERVAL_MS: duration(10),
   PURGE_INTERVAL_MS: duration(),
   PURGE_BATCH_SIZE: whole(1, 100_000),
   POLL_INTERVAL_MS: duration(10),
@@ -123,6 +128,13 @@ export interface Settings {
   readonly retentionMs: number;
   readonly defaultWaitMs: number;
   readonly reconcileIntervalMs: number;
+  /** How often the provider's lists are compared with ours. */
+  readonly reconcileEveryMs: number;
+  /** How far back a comparison goes. */
+  readonly reconcileWindowMs: number;
+  /** What is younger is not compared. */
+  readonly reconcileLagMs: number;
+  readonly databaseCheckIntervalMs: number;
   readonly purgeIntervalMs: number;
   readonly purgeBatchSize: number;
   readonly pollIntervalMs: number;
@@ -204,6 +216,10 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     retentionMs: (e.IDEMPOTENCY_RETENTION_HOURS ?? 168) * HOUR_MS,
     defaultWaitMs: e.DEFAULT_WAIT_MS ?? 10_000,
     reconcileIntervalMs: e.RECONCILE_INTERVAL_MS ?? 30_000,
+    reconcileEveryMs: e.RECONCILE_LISTS_INTERVAL_MS ?? HOUR_MS,
+    reconcileWindowMs: (e.RECONCILE_WINDOW_HOURS ?? 72) * HOUR_MS,
+    reconcileLagMs: e.RECONCILE_LAG_MS ?? 300_000,
+    databaseCheckIntervalMs: e.DATABASE_CHECK_INTERVAL_MS ?? 5_000,
     purgeIntervalMs: e.PURGE_INTERVAL_MS ?? 60_000,
     purgeBatchSize: e.PURGE_BATCH_SIZE ?? 500,
     pollIntervalMs: e.POLL_INTERVAL_MS ?? 500,

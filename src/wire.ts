@@ -16,6 +16,7 @@ import { signalAt } from "./lib/signal-at.js";
 import { createNatsBroker } from "./nats/nats-broker.js";
 import { createAccepter } from "./operations/accept-batch.js";
 import { createAdvanceBatch } from "./operations/advance-batch.js";
+import { askOnlyWhile } from "./operations/ask-only.js";
 import { OutcomeHub } from "./operations/await-outcome.js";
 import { AttemptPool } from "./operations/claim-attempts.js";
 import { DeliveryPool } from "./operations/claim-deliveries.js";
@@ -23,6 +24,8 @@ import { ProviderEventPool } from "./operations/claim-provider-events.js";
 import type { Deps, DueSignal, Probe } from "./operations/deps.js";
 import { KeyCache } from "./operations/key-cache.js";
 import { ProviderAccount } from "./operations/provider-account.js";
+import { Comparison } from "./operations/reconcile.js";
+import { RecoveryWatch } from "./operations/recovery-watch.js";
 import { readNotice } from "./providers/stripe/notice.js";
 import { createStripeProvider } from "./providers/stripe/stripe-provider.js";
 import { verifyNotice } from "./providers/stripe/webhook.js";
@@ -54,6 +57,8 @@ export interface Listening {
 /** A wired process: what operations need, and what can run in it. */
 export interface Pawl {
   readonly deps: Deps;
+  /** For commands that compare by themselves; the worker of that name has its own turn at it. */
+  readonly comparison: Comparison;
   /** The operator's listener, and the API's where `api` is set. Throws ConfigError where a port is taken. */
   listen(api: boolean): Promise<Listening>;
   startWorkers(names: readonly WorkerName[]): Promise<void>;
@@ -79,18 +84,26 @@ export async function wire(
   const installationSecret = await withDatabase(() =>
     readOrKeepInstallationSecret(db, randomBytes(32).toString("hex")),
   );
-  const provider = createStripeProvider({
+  // Before anything is claimed or accepted: after a restore, nothing is sent.
+  const recovery = await RecoveryWatch.open(db, log);
+  const stripe = createStripeProvider({
     secretKey: targets.stripeSecretKey,
     apiBase: targets.stripeApiBase,
     timeoutMs: config.settings.providerTimeoutMs,
     log,
   });
+  const provider = askOnlyWhile(
+    () => recovery.isRecovering(),
+    stripe,
+    config.settings.databaseCheckIntervalMs,
+  );
   const loops = new WorkerLoops(db, log);
   const outcomeHints = hints(db, log, "pawl_outcomes");
   const deps: Deps = {
     db,
     provider,
     account: new ProviderAccount(db, provider, log),
+    recovery,
     webhooks: createWebhookSender({
       timeoutMs: config.settings.webhookTimeoutMs,
       allowPrivate: config.settings.webhookAllowPrivateTargets,
@@ -126,7 +139,7 @@ export async function wire(
     .catch((error: unknown) => log.warn({ err: error }, "provider account not known yet"));
   return new WiredPawl(config, deps, loops, () => {
     outcomeHints.stop();
-    provider.close();
+    stripe.close();
   });
 }
 
@@ -135,6 +148,8 @@ class WiredPawl implements Pawl {
   readonly #providerEvents: ProviderEventPool;
   readonly #deliveries: DeliveryPool;
   #outcomeLoop: PollLoop | null = null;
+  readonly comparison: Comparison;
+  readonly #recoveryLoop: PollLoop;
   #stopping = false;
   #api: Server | null = null;
   #admin: Server | null = null;
@@ -148,6 +163,8 @@ class WiredPawl implements Pawl {
     this.#pool = new AttemptPool(deps, () => loops.wakeAttempts());
     this.#providerEvents = new ProviderEventPool(deps, () => loops.wake("provider-events"));
     this.#deliveries = new DeliveryPool(deps, () => loops.wake("webhooks"));
+    this.comparison = new Comparison(deps);
+    this.#recoveryLoop = deps.recovery.watch(deps.clock, deps.settings.databaseCheckIntervalMs);
   }
 
   async listen(withApi: boolean): Promise<Listening> {
@@ -164,6 +181,7 @@ class WiredPawl implements Pawl {
       pool: this.#pool,
       providerEvents: this.#providerEvents,
       deliveries: this.#deliveries,
+      comparison: this.comparison,
     });
   }
 
@@ -195,6 +213,7 @@ class WiredPawl implements Pawl {
   async close(): Promise<void> {
     await this.#admin?.close(0);
     await this.#outcomeLoop?.stop();
+    await this.#recoveryLoop.stop();
     this.release();
     await this.deps.broker?.close();
     await this.deps.db.close();

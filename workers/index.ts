@@ -1,4 +1,5 @@
 import { attempts } from "./attempts.js";
+import { comparison } from "./comparison.js";
 import { ledger } from "./ledger.js";
 import { providerEvents } from "./provider-events.js";
 import { reaper } from "./reaper.js";
@@ -10,6 +11,7 @@ import type { Worker } from "./worker.js";
 export const WORKERS: Readonly<Record<Worker["name"], Worker>> = {
   attempts,
   reconciler,
+  comparison,
   "provider-events": providerEvents,
   relay,
   webhooks,

@@ -2,7 +2,6 @@ import { Command } from "commander";
 import { readConfig } from "../config.js";
 import { paymentDocument } from "../domain/documents.js";
 import { isScope, SCOPES, type Scope } from "../domain/scopes.js";
-import { listOpenReviews } from "../operations/list-reviews.js";
 import {
   createApiKey,
   createTenant,
@@ -21,7 +20,6 @@ interface Json {
 }
 
 const JSON_OPTION = ["--json", "print one JSON document"] as const;
-const MOST_REVIEWS_SHOWN = 100;
 
 export function migrateCommand(): Command {
   return new Command("migrate")
@@ -179,29 +177,6 @@ export function paymentsCommand(): Command {
       ]);
     });
   return payments;
-}
-
-export function reviewsCommand(): Command {
-  const reviews = new Command("reviews").description("what no machine may decide");
-  reviews
-    .command("list")
-    .description("open reviews, oldest first")
-    .option("--tenant <id>", "of this tenant alone")
-    .option(...JSON_OPTION)
-    .action(async ({ tenant, json }: Json & { tenant?: string }) => {
-      const open = await withStore((store) => listOpenReviews(store, tenant ?? null, MOST_REVIEWS_SHOWN));
-      const data = open.map((review) => ({
-        id: review.id,
-        tenant_id: review.tenantId,
-        payment_id: review.paymentId,
-        attempt_id: review.attemptId,
-        reason: review.reason,
-        opened_at: review.openedAt.toISOString(),
-      }));
-      const rows = data.map((review) => [review.id, review.payment_id, review.reason, review.opened_at]);
-      print(json === true, { data }, table(["ID", "PAYMENT", "REASON", "OPENED"], rows));
-    });
-  return reviews;
 }
 
 export function purgeCommand(): Command {

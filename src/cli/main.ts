@@ -8,11 +8,13 @@ import {
   migrateCommand,
   paymentsCommand,
   purgeCommand,
-  reviewsCommand,
   tenantsCommand,
 } from "./data-commands.js";
 import { eventsCommand } from "./events-commands.js";
 import { CommandFailed } from "./output.js";
+import { reconcileCommand } from "./reconcile-command.js";
+import { recoverCommand } from "./recover-command.js";
+import { reviewsCommand } from "./review-commands.js";
 import { sandboxCommand } from "./sandbox-command.js";
 import { serveCommand, workerCommand } from "./serve.js";
 import { startCommand } from "./start.js";
@@ -31,6 +33,8 @@ for (const command of [
   reviewsCommand(),
   eventsCommand(),
   purgeCommand(),
+  reconcileCommand(),
+  recoverCommand(),
   sandboxCommand(),
 ]) {
   program.addCommand(command);

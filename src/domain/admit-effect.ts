@@ -44,7 +44,7 @@ function admitCapture(payment: Payment, asked: number | null): Admission {
   if (payment.status !== "authorized") return wrongState(payment, "captured");
   if (payment.openEffect !== null) return inProgress();
   const amount = asked ?? payment.amountCapturable;
-  if (amount > payment.amountCapturable) {
+  if (payment.amountCapturable === 0 || amount > payment.amountCapturable) {
     return refused("amount_too_large", `${payment.amountCapturable} can be captured, not ${amount}.`);
   }
   return { type: "admitted", amount };

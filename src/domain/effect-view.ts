@@ -10,5 +10,5 @@ export function effectCallOf({ attempt }: ChargeView): EffectCall {
 /** What can be asked: about the refund where its id is known, else for it; of the others about their charge object. */
 export function questionOf({ attempt, refund }: ChargeView): Question {
   if (attempt.kind !== "refund") return "get";
-  return refund?.providerRefundId == null ? "find_refund" : "get_refund";
+  return (refund?.providerRefundId ?? null) === null ? "find_refund" : "get_refund";
 }

@@ -24,6 +24,8 @@ export const FINDING_KINDS = [
   "fee_differs",
   "refund_missing_here",
   "refund_missing_there",
+  /** A second refund of one attempt. */
+  "second_refund",
   /** Made by hand at the provider and not recorded. */
   "refund_outside",
   "refund_differs",
@@ -57,7 +59,7 @@ export type Repair =
   | { readonly type: "none" }
   /** The attempt is due now, and asks the provider itself. */
   | { readonly type: "nudge"; readonly attempt: AttemptReference }
-  | { readonly type: "cancel_object"; readonly attempt: AttemptReference }
+  | { readonly type: "cancel_object"; readonly attemptId: string; readonly tenantId: string }
   /** A review of the payment opens. */
   | { readonly type: "flag"; readonly attempt: AttemptReference; readonly reason: string }
   | {

@@ -15,6 +15,7 @@ export interface OurRefund {
   readonly amount: number;
   readonly currency: string;
   readonly inWork: boolean;
+  readonly isDue: boolean;
   readonly changedAt: Date;
 }
 
@@ -60,7 +61,7 @@ export function compareRefund(
     return isOurs ? found("refund_missing_here", "neither it nor its charge is known here", NO_REPAIR) : [];
   }
   // Nothing was given back, and nothing will be.
-  if (theirs.status === "failed" || isMoving(charge, settledBefore)) return [];
+  if (theirs.status === "failed") return [];
   if (theirs.attemptId === null) {
     const record = { type: "record_refund", charge, refund: theirs } as const;
     return found("refund_outside", "made outside Pawl and not recorded", record);
@@ -81,9 +82,10 @@ function compareKnownRefund(
   ours: OurRefund,
   settledBefore: SettledBefore,
 ): readonly Difference[] {
+  const isItsOwn = ours.providerRefundId === null || ours.providerRefundId === theirs.id;
   const found = (detail: string, repair: Repair): readonly Difference[] => [
     {
-      kind: "refund_differs",
+      kind: isItsOwn ? "refund_differs" : "second_refund",
       objectId: theirs.id,
       tenantId: ours.attempt.tenantId,
       paymentId: ours.attempt.paymentId,
@@ -93,8 +95,16 @@ function compareKnownRefund(
       repair,
     },
   ];
+  const flag = (reason: string) => ({ type: "flag", attempt: ours.attempt, reason }) as const;
+  if (!isItsOwn) {
+    if (theirs.status === "failed") return [];
+    return found(
+      `its attempt has another refund; this one is ${theirs.status}`,
+      flag("provider_object_stray"),
+    );
+  }
   if (theirs.amount !== ours.amount || theirs.currency !== ours.currency) {
-    return found("the amounts differ", NO_REPAIR);
+    return found("the amounts differ", flag("provider_amount_mismatch"));
   }
   if (ours.status === "needs_review" || isMoving(ours, settledBefore)) return [];
   if (SAME_REFUND_STATUS[theirs.status] === ours.status) return [];
@@ -219,17 +229,18 @@ function compareCapture(
   if (isComparable && transaction.amount !== charge.amountCaptured) {
     return { type: "look", at: "charge", objectId: charge.objectId ?? "" };
   }
-  const posted = fee === null ? 0 : fee.debitAccount === "provider_fees" ? fee.amount : -fee.amount;
-  const isPosted = posted === transaction.fee && (fee === null || fee.currency === transaction.currency);
-  return isPosted ? SAME : { type: "differs", difference: feeDiffers(transaction, charge, fee, posted) };
+  const difference = compareFee(transaction, charge, fee);
+  return difference === null ? SAME : { type: "differs", difference };
 }
 
-function feeDiffers(
-  { id, fee: theirs, currency }: ListedTransaction,
+/** The fee of a charge's transaction against the entry of its fact. Null: they are the same. */
+export function compareFee(
+  { id, fee: theirs, currency }: Pick<ListedTransaction, "id" | "fee" | "currency">,
   charge: OurCharge,
   entry: TransactionCounterpart["fee"],
-  posted: number,
-): Difference {
+): Difference | null {
+  const posted = entry === null ? 0 : entry.debitAccount === "provider_fees" ? entry.amount : -entry.amount;
+  if (posted === theirs && (entry === null || entry.currency === currency)) return null;
   return {
     kind: "fee_differs",
     objectId: id,
@@ -246,8 +257,8 @@ function refundSide({ status, amount, currency, chargeId, attemptId }: ProviderR
   return { status, amount, currency, provider_payment_id: chargeId, payment_attempt_id: attemptId };
 }
 
-function ourRefundSide({ refundId, status, amount, currency }: OurRefund): Side {
-  return { refund_id: refundId, status, amount, currency };
+function ourRefundSide({ refundId, status, amount, currency, attempt }: OurRefund): Side {
+  return { refund_id: refundId, status, amount, currency, provider_payment_id: attempt.objectId };
 }
 
 function disputeSide(dispute: Pick<ProviderDispute, "status" | "amount" | "currency" | "movements">): Side {

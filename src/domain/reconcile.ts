@@ -7,8 +7,10 @@ import type { AttemptReference } from "./provider-event.js";
 export interface OurCharge extends AttemptReference {
   /** Nothing is left to do for the attempt. */
   readonly ended: boolean;
-  /** Somebody is driving the attempt, or is about to: what it says may change at once. */
+  /** A worker holds the attempt: what it says may change at once. */
   readonly inWork: boolean;
+  /** Due now, and no worker has come yet. */
+  readonly isDue: boolean;
   readonly status: PaymentStatus;
   readonly amount: number;
   readonly currency: string;
@@ -33,6 +35,12 @@ export interface ChargeCounterpart {
 /** What changed here after this time is not compared: the provider's answer may be older. Null: everything is. */
 export type SettledBefore = Date | null;
 
+export interface Moment {
+  readonly settledBefore: SettledBefore;
+  /** No try of a client's can meet an object from before it any more: the provider's keys of that time are gone. */
+  readonly keysGoneBefore: Date;
+}
+
 const SAME_STATUS: Readonly<Record<ChargeStatus, readonly PaymentStatus[]>> = {
   created: ["processing"],
   pending: ["processing"],
@@ -46,13 +54,17 @@ const SAME_STATUS: Readonly<Record<ChargeStatus, readonly PaymentStatus[]>> = {
 
 /** How one charge object of the provider differs from what we have. None: it is the same, not ours, or not settled. */
 export function compareCharge(
-  charge: ProviderCharge,
+  charge: ProviderCharge & { readonly createdAt?: Date },
   { owner, marked, isTenantKnown }: ChargeCounterpart,
-  settledBefore: SettledBefore,
+  { settledBefore, keysGoneBefore }: Moment,
 ): readonly Difference[] {
   if (owner !== null) return compareOwn(charge, owner, settledBefore);
-  if (charge.attemptId === null || charge.tenantId === null || !isTenantKnown) return [];
-  if (marked === null || marked.kind !== "charge") return withoutRow(charge);
+  const { attemptId, tenantId, createdAt } = charge;
+  if (attemptId === null || tenantId === null || !isTenantKnown) return [];
+  if (marked === null || marked.kind !== "charge") {
+    const isAbandoned = createdAt !== undefined && createdAt.getTime() < keysGoneBefore.getTime();
+    return withoutRow(charge, { attemptId, tenantId }, isAbandoned);
+  }
   return compareUnowned(charge, marked, settledBefore);
 }
 
@@ -76,14 +88,15 @@ function compareOwn(
     const flag = { type: "flag", attempt: ours, reason: "provider_object_foreign" } as const;
     differences.push(found("foreign_object", "the object carries the marks of another payment", flag));
   }
+  const mismatch = { type: "flag", attempt: ours, reason: "provider_amount_mismatch" } as const;
   if (charge.currency !== ours.currency) {
-    differences.push(found("currency_differs", "the object is in another currency", NO_REPAIR));
+    differences.push(found("currency_differs", "the object is in another currency", mismatch));
   } else if (charge.amount !== ours.amount) {
-    differences.push(found("amount_differs", "the object is for another amount", NO_REPAIR));
+    differences.push(found("amount_differs", "the object is for another amount", mismatch));
   }
   if (charge.status === "unrecognized") {
-    const nudge = { type: "nudge", attempt: ours } as const;
-    return [...differences, found("status_unrecognized", "the object's status is not known here", nudge)];
+    const flag = { type: "flag", attempt: ours, reason: "provider_status_unrecognized" } as const;
+    return [...differences, found("status_unrecognized", "the object's status is not known here", flag)];
   }
   // A person is looking at it already, or it is on its way.
   if (ours.status === "needs_review" || isMoving(ours, settledBefore)) return differences;
@@ -91,7 +104,7 @@ function compareOwn(
     const detail = `the payment is ${ours.status}, the object ${charge.status}`;
     differences.push(found("status_differs", detail, { type: "nudge", attempt: ours }));
   } else if (movedAnotherAmount(charge, ours) && differences.length === 0) {
-    differences.push(found("amount_differs", "another amount was captured or is held", NO_REPAIR));
+    differences.push(found("amount_differs", "another amount was captured or is held", mismatch));
   }
   return differences;
 }
@@ -102,23 +115,31 @@ function movedAnotherAmount(charge: ProviderCharge, ours: OurCharge): boolean {
 }
 
 /** Our marks, and no row here: lost with a backup or a failover. What never charged and never will is not told. */
-function withoutRow(charge: ProviderCharge): readonly Difference[] {
+function withoutRow(
+  charge: ProviderCharge,
+  marks: { readonly attemptId: string; readonly tenantId: string },
+  isAbandoned: boolean,
+): readonly Difference[] {
   if (charge.status === "canceled") return [];
-  const isUnconfirmed = charge.status === "created";
-  return [
+  const found = (kind: Difference["kind"], detail: string, repair: Repair): readonly Difference[] => [
     {
-      kind: isUnconfirmed ? "orphaned_object" : "missing_here",
+      kind,
       objectId: charge.id,
-      tenantId: charge.tenantId,
+      tenantId: marks.tenantId,
       paymentId: null,
       ours: null,
       theirs: theirSide(charge),
-      detail: isUnconfirmed
-        ? "no row here names the attempt; left alone, since its client's next try may still adopt it"
-        : "no row here names the attempt; `pawl recover` takes it in",
-      repair: isUnconfirmed ? NO_REPAIR : { type: "rebuild_payment" },
+      detail,
+      repair,
     },
   ];
+  if (charge.status !== "created") {
+    const detail = "no row here names the attempt; `pawl recover` takes it in";
+    return found("missing_here", detail, { type: "rebuild_payment" });
+  }
+  return isAbandoned
+    ? found("orphaned_object", "no row here names the attempt", { type: "cancel_object", ...marks })
+    : found("orphaned_object", "no row here names the attempt; its client's next try may adopt it", NO_REPAIR);
 }
 
 /** Its attempt is here, and this is not (or not yet) the attempt's object. */
@@ -143,7 +164,8 @@ function compareUnowned(
   const mayAdopt = marked.objectId === null && !marked.ended;
   if (charge.status === "created" && !mayAdopt) {
     const detail = "left by a create whose answer came too late; nobody confirms it";
-    return found("orphaned_object", detail, { type: "cancel_object", attempt: marked });
+    const { id: attemptId, tenantId } = marked;
+    return found("orphaned_object", detail, { type: "cancel_object", attemptId, tenantId });
   }
   if (marked.objectId === null) {
     const detail = `the payment is ${marked.status} without an object, this one is ${charge.status}`;

@@ -63,7 +63,8 @@ const NOT_CANCELED: ReadonlySet<ChargeStatus> = new Set<ChargeStatus>([
 
 function doesNotShow(view: ChargeView, outcome: Answer["outcome"]): boolean {
   const { attempt, refund } = view;
-  if (attempt.kind === "refund") return outcome.type === "absent" && refund?.providerRefundId == null;
+  if (attempt.kind === "refund")
+    return outcome.type === "absent" && (refund?.providerRefundId ?? null) === null;
   const charge = chargeOf(outcome);
   const without = attempt.kind === "capture" ? NOT_CAPTURED : NOT_CANCELED;
   return charge !== null && charge.id === attempt.providerPaymentId && without.has(charge.status);
@@ -78,7 +79,7 @@ function sendOnceMore(view: ChargeView, { outcome, own, note }: Answer): Change 
   if (movesOn(own)) return own;
   const waitsToBeSent = attempt.state === "started" || attempt.state === "send_unknown";
   const isGuarded = !keyLifetimeIsOver(view, attempt.effectFirstSentAt);
-  const mayBeSent = attempt.kind === "refund" && waitsToBeSent && isGuarded && doesNotShow(view, outcome);
+  const mayBeSent = attempt.kind === "refund" && waitsToBeSent && doesNotShow(view, outcome);
   if (!mayBeSent) return returned(view, own, own.reason);
   return {
     attemptEvents: [],

@@ -94,7 +94,8 @@ function effectTakes(view: ChargeView, resolution: ReviewResolution): boolean {
   const { attempt, refund } = view;
   const isOpen = attempt.state !== "completed";
   // A refund that the provider has named was made.
-  const isOutstanding = isOpen && attempt.state !== "following" && refund?.providerRefundId == null;
+  const isOutstanding =
+    isOpen && attempt.state !== "following" && (refund?.providerRefundId ?? null) === null;
   const guarded = !keyLifetimeIsOver(view, attempt.effectFirstSentAt);
   switch (resolution) {
     case "adopt_provider_object":

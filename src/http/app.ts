@@ -13,6 +13,7 @@ import { ledgerEndpoints } from "./routes/ledger.js";
 import { paymentEndpoints } from "./routes/payments.js";
 import { PROVIDER_WEBHOOKS_PATH, receiveStripeEvent } from "./routes/provider-webhooks.js";
 import { refundEndpoints } from "./routes/refunds.js";
+import { reviewEndpoints } from "./routes/reviews.js";
 import { webhookEndpoints } from "./routes/webhook-endpoints.js";
 
 export const endpoints: readonly Endpoint[] = [
@@ -23,6 +24,7 @@ export const endpoints: readonly Endpoint[] = [
   ...ledgerEndpoints,
   ...eventEndpoints,
   ...webhookEndpoints,
+  ...reviewEndpoints,
 ];
 
 /** One handler of one path. Every route has exactly one, so that Hono need not compose any. */

@@ -9,6 +9,7 @@ import {
 } from "../operations/manage-webhook-endpoints.js";
 import { REDELIVER_EVENT } from "../operations/redeliver-event.js";
 import { EFFECT_OPERATIONS } from "../operations/request-effect.js";
+import { RESOLVE_REVIEW } from "../operations/resolve-review.js";
 import { metadata } from "./metadata-schema.js";
 import { optionalText, requiredText } from "./text-schema.js";
 
@@ -143,6 +144,7 @@ const KEYED_OPERATIONS = [
   ROTATE_WEBHOOK_SECRET,
   ENABLE_WEBHOOK_ENDPOINT,
   REDELIVER_EVENT,
+  RESOLVE_REVIEW,
 ] as const;
 export const idempotencyKeyQuery = z.strictObject({
   operation: z.enum(KEYED_OPERATIONS, { error: `must be one of ${KEYED_OPERATIONS.join(", ")}` }),

@@ -19,7 +19,7 @@ const STREAM = "PAWL_EVENTS";
 const DUPLICATE_WINDOW_MS = 15 * 60_000;
 
 /** `pawl.events.<tenant>.<type>`, e.g. `pawl.events.ten_….payment.succeeded`. */
-export function subjectOf(message: Pick<BrokerMessage, "tenantId" | "type">): string {
+function subjectOf(message: Pick<BrokerMessage, "tenantId" | "type">): string {
   return `${SUBJECTS}.${message.tenantId}.${message.type}`;
 }
 

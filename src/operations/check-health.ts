@@ -8,12 +8,18 @@ export interface Readiness {
 /** Longer than a healthy answer ever takes; a probe must not hang with the database. */
 const DATABASE_PATIENCE_MS = 2_000;
 
-/** Ready: the database answers with the schema there, and the provider does not refuse our credential. */
+/**
+ * Ready: the database answers with the schema there, and the provider does not refuse our credential. A recovery is told
+ * and leaves it ready, since reads and replays go on.
+ */
 export async function checkReadiness(deps: Deps): Promise<Readiness> {
   const database = await databaseState(deps);
   const refused = deps.account.refusedReason();
   const provider = refused === null ? "ok" : `degraded: ${refused}`;
-  return { ready: database === "ok" && refused === null, checks: { database, provider } };
+  const recovering = deps.recovery.current();
+  const recovery =
+    recovering === null ? "ok" : `recovering since ${recovering.since.toISOString()}: ${recovering.reason}`;
+  return { ready: database === "ok" && refused === null, checks: { database, provider, recovery } };
 }
 
 async function databaseState(deps: Deps): Promise<string> {

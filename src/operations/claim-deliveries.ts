@@ -5,6 +5,9 @@ import { type DeliveryDeps, deliverEvent } from "./deliver-event.js";
 /** From the end of a try's deadline to the end of its lease: time for its outcome to be written. */
 const LEASE_MARGIN_MS = 5_000;
 
+/** Ends within this time share the claim that follows them: one for each would cost more than the tries themselves. */
+const ENDS_GATHERED_MS = 10;
+
 /**
  * How many more an endpoint may take that has `underWay`, of `free` places: so many that it then has a third of what is
  * still free. One alone gets a quarter of all, and however many come, there is room left for the next; who has none may
@@ -19,6 +22,7 @@ export function roomFor(free: number, underWay: number): number {
 export class DeliveryPool {
   readonly #running = new Set<Promise<void>>();
   readonly #underWay = new Map<string, number>();
+  #waking: NodeJS.Timeout | null = null;
 
   constructor(
     private readonly deps: DeliveryDeps,
@@ -31,10 +35,11 @@ export class DeliveryPool {
     const { deps } = this;
     const free = deps.settings.webhookConcurrency - this.#running.size;
     if (free <= 0) return false;
+    // No round takes all places, since what it takes is not counted before the next one.
+    const limit = Math.ceil(free / 2);
     const claimed = await withDatabase(() =>
       claimDeliveries(deps.db.sql, {
-        // No round takes all places, since what it takes is not counted before the next one.
-        limit: Math.ceil(free / 2),
+        limit,
         room: roomFor(free, 0),
         roomAt: new Map([...this.#underWay].map(([id, count]) => [id, roomFor(free, count)])),
         leaseMs: deps.settings.webhookTimeoutMs + LEASE_MARGIN_MS,
@@ -42,7 +47,7 @@ export class DeliveryPool {
       }),
     );
     for (const delivery of claimed) this.#start(delivery.endpointId, deliverEvent(deps, delivery));
-    return claimed.length > 0;
+    return claimed.length === limit;
   }
 
   #start(endpointId: string, delivering: Promise<void>): void {
@@ -56,9 +61,16 @@ export class DeliveryPool {
         const left = (this.#underWay.get(endpointId) ?? 1) - 1;
         if (left > 0) this.#underWay.set(endpointId, left);
         else this.#underWay.delete(endpointId);
-        this.wake();
+        this.#wakeSoon();
       });
     this.#running.add(run);
+  }
+
+  #wakeSoon(): void {
+    this.#waking ??= setTimeout(() => {
+      this.#waking = null;
+      this.wake();
+    }, ENDS_GATHERED_MS);
   }
 
   /** Resolves when every delivery under way has come to an end. */

@@ -47,7 +47,8 @@ export async function createPayment(
     wait,
   };
   for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
-    const answer = (await runFirst(deps, request)) ?? (await answerFromRecord(deps, request));
+    const first = deps.recovery.isRecovering() ? null : await runFirst(deps, request);
+    const answer = first ?? (await answerFromRecord(deps, request));
     if (answer !== null) return answer;
   }
   throw new PawlError(
@@ -77,6 +78,7 @@ async function answerFromRecord(deps: Deps, request: CreateRequest): Promise<Key
   }
   const refusal = await refusalOfFormerKey(deps, request);
   if (refusal !== null) throw refusal;
+  deps.recovery.refuseWhileRecovering();
   const holder = await orderHolder(deps, request);
   if (holder === null) return null;
   throw orderIdTaken(holder);
@@ -84,6 +86,7 @@ async function answerFromRecord(deps: Deps, request: CreateRequest): Promise<Key
 
 /** The last run is proven to be without effect: this request becomes the next run. Null: another was first. */
 async function runAfresh(deps: Deps, request: CreateRequest, run: number): Promise<KeyedAnswer | null> {
+  deps.recovery.refuseWhileRecovering();
   const row = acceptRow(deps, request, run);
   try {
     const accepted = await withDatabase(() => acceptRetry(deps.db.sql, row));

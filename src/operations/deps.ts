@@ -10,6 +10,7 @@ import type { AdvanceBatch } from "./advance-batch.js";
 import type { OutcomeHub } from "./await-outcome.js";
 import type { KeyCache } from "./key-cache.js";
 import type { ProviderAccount } from "./provider-account.js";
+import type { RecoveryWatch } from "./recovery-watch.js";
 
 /** A named point between two steps; tests make a process die or stop there. Does nothing in production. */
 export type Probe = (name: string) => void | Promise<void>;
@@ -51,6 +52,7 @@ export interface Deps {
   readonly db: Database;
   readonly provider: PaymentProvider;
   readonly account: ProviderAccount;
+  readonly recovery: RecoveryWatch;
   readonly webhooks: WebhookSender;
   /** Null: no broker is configured. */
   readonly broker: EventBroker | null;

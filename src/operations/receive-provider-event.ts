@@ -36,7 +36,15 @@ async function receive(deps: Deps, rawBody: Uint8Array, signature: readonly stri
   }
   const payload = textOf(rawBody);
   if (payload === null) return { type: "refused", reason: "not_utf8" };
-  const { notice } = reading;
+  return takeNotice(deps, reading.notice, payload);
+}
+
+/** Stores what the provider told, once, where anything of ours can be meant; `payload` is the text that told it. */
+export async function takeNotice(
+  deps: Deps,
+  notice: ProviderNotice,
+  payload: string,
+): Promise<Exclude<Received, { type: "refused" }>> {
   const ignored = await reasonToIgnore(deps, notice);
   if (ignored !== null) {
     const about = { event: notice.eventId, type: notice.type, reason: ignored };

@@ -117,6 +117,7 @@ async function runAs(deps: Deps, request: Request, run: number): Promise<KeyedAn
 }
 
 async function accept(deps: Deps, request: Request, run: number): Promise<Accepted | null> {
+  deps.recovery.refuseWhileRecovering();
   try {
     return await withDatabase(() => deps.db.sql.begin((tx) => acceptUnderLock(deps, request, run, tx)));
   } catch (error) {

@@ -138,9 +138,8 @@ export async function advanceAttempts(
                                and a.fence = i.fence and a.state = i.from_state for update) a
         cross join lateral (select from payments p where p.tenant_id = i.tenant_id and p.id = i.payment_id
                                and (i.from_version is null or p.version = i.from_version) for update) p
-       where i.refund is null or exists (
-         select from refunds r where r.tenant_id = i.tenant_id and r.id = i.refund ->> 'id'
-            and r.version = (i.refund ->> 'from_version')::int)
+       where i.refund is null or (i.refund ->> 'from_version')::int = (
+         select r.version from refunds r where r.tenant_id = i.tenant_id and r.id = i.refund ->> 'id')
     ), moved as (
       update attempts a
          set state = i.to_state,

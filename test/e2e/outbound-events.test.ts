@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { type AnyDocument, newKey, VISA } from "../support/api-client.js";
 import { describeWithFaults } from "../support/e2e-target.js";
-import { isSignedWith, Receiver } from "../support/receiver.js";
 import { RealProcess } from "../support/processes.js";
+import { isSignedWith, Receiver } from "../support/receiver.js";
 import { type Api, type System, startFaultySystem } from "../support/system.js";
 import { until } from "../support/until.js";
 

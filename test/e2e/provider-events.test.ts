@@ -56,15 +56,24 @@ describeWithFaults("the provider's events, over processes that are killed", () =
     await system.worker();
   }
 
+  const waiting = async () => (await system.command<{ data: unknown[] }>("events", "list", "--json")).data;
+  const untilAllApplied = () => until("an inbox without work", waiting, (events) => events.length === 0);
+
+  /** A payment whose own events are behind it: a worker that is to die must not die of those. */
   async function paid(body: object) {
-    const first = await system.worker({ WORKERS: "attempts" });
+    const first = await system.worker({ WORKERS: "attempts,provider-events" });
     const payment = await made(api.client, body);
+    const told = await system.control.listEvents({ object_id: objectIdOf(payment) });
+    const deliveries = async () => {
+      const ids = new Set((await system.control.listDeliveries()).map((one) => one.event_id));
+      return told.filter(({ id }) => !ids.has(id));
+    };
+    await until("every event of the payment delivered", deliveries, (missing) => missing.length === 0);
+    await system.control.webhooksIdle();
+    await untilAllApplied();
     await first.process.stop();
     return payment;
   }
-
-  const waiting = async () => (await system.command<{ data: unknown[] }>("events", "list", "--json")).data;
-  const untilAllApplied = () => until("an inbox without work", waiting, (events) => events.length === 0);
 
   it.each(["before_event_applied", "before_event_ended", "after_event_ended"])(
     "a worker killed at %s: the payment goes on once its event is taken over",

@@ -6,12 +6,16 @@ export interface Ref<T> {
   toJSON(): number;
 }
 
-/** Makes the refs of one kind of value. Values are told apart by their JSON text, so they must be data. */
+/** Makes the refs of one kind of value. `textOf` tells values apart; without it they must be data, and JSON does. */
 export class Refs<T> {
   readonly #byText = new Map<string, Ref<T>>();
 
+  constructor(private readonly textOf: (value: T) => string = JSON.stringify) {}
+
+  get size(){return this.#byText.size}
+  all(){return [...this.#byText.keys()]}
   of(value: T): Ref<T> {
-    const text = JSON.stringify(value);
+    const text = this.textOf(value);
     const known = this.#byText.get(text);
     if (known !== undefined) return known;
     const id = this.#byText.size;

@@ -6,8 +6,10 @@ export interface Searchable<State, Step> {
   keyOf(state: State): string;
   /** Calls `to` with every state that one step leads to. May throw NotYet, and is then called again. */
   follow(state: State, to: (next: State, step: Step) => void): void;
-  /** What is wrong with a state that `step` led to; null where nothing is. */
-  faultOf(state: State, from: State | null, step: Step | null): string | null;
+  /** What a step has broken, whatever it led to; null where nothing. */
+  faultOfStep(step: Step): string | null;
+  /** What is broken in a state; null where nothing is. */
+  faultOf(state: State): string | null;
 }
 
 export interface Found<State, Step> {
@@ -74,7 +76,7 @@ class Search<State, Step> {
   async toTheEnd(): Promise<Found<State, Step> | null> {
     const { initial } = this.machine;
     this.#add(initial, -1, -1);
-    const fault = this.machine.faultOf(initial, null, null);
+    const fault = this.machine.faultOf(initial);
     if (fault !== null) return { fault, trace: [] };
     while (this.#next.length > 0) {
       if (this.depth >= (this.limits.depth ?? Number.POSITIVE_INFINITY)) {
@@ -100,21 +102,22 @@ class Search<State, Step> {
     const followers = await followersOf(this.machine, from.state);
     this.steps += followers.length;
     for (const [branch, { state, step }] of followers.entries()) {
-      // A step may be at fault though it leads to a state that is known.
-      const fault = this.machine.faultOf(state, from.state, step);
+      const isNew = this.#add(state, from.at, branch);
+      const fault = this.machine.faultOfStep(step) ?? (isNew ? this.machine.faultOf(state) : null);
       if (fault !== null) return { fault, trace: [...(await this.#traceOf(from.at)), { step, state }] };
-      this.#add(state, from.at, branch);
     }
     return null;
   }
 
-  #add(state: State, from: number, branch: number): void {
+  /** Whether the state is new. */
+  #add(state: State, from: number, branch: number): boolean {
     const before = this.#known.size;
     this.#known.add(this.machine.keyOf(state));
-    if (this.#known.size === before) return;
+    if (this.#known.size === before) return false;
     this.#from.push(from);
     this.#branch.push(branch);
     this.#next.push({ state, at: before });
+    return true;
   }
 
   /** States behind the frontier are not kept: the way is gone again. */

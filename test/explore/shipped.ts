@@ -6,7 +6,8 @@
 export { admit } from "../../src/domain/admit-effect.js";
 export { applyChange } from "../../src/domain/apply-change.js";
 export { afterLookup, afterSend } from "../../src/domain/charge-answers.js";
-export { firstStep } from "../../src/domain/charge-steps.js";
+export { budgetIsOver } from "../../src/domain/charge-change.js";
+export { firstStep, leftUnknown } from "../../src/domain/charge-steps.js";
 export { afterEffectLookup, afterEffectSend } from "../../src/domain/effect-answers.js";
 export { firstEffectStep } from "../../src/domain/effect-steps.js";
 export { judgeCharge, judgeRefund } from "../../src/domain/provider-event.js";

@@ -263,4 +263,27 @@ describe("a worker that dies with a delivery in its hands", () => {
     expect(late.tries).toEqual(["webhook lost"]);
     expect(await deliveriesOf(world)).toEqual([delivered]);
   });
+
+  test("cannot write of a try that another has under way", async () => {
+    const world = await stage.start();
+    const receiver = await world.receiver();
+    receiver.behave("/", (answer, nth) => answer.writeHead(nth === 1 ? 500 : 200).end());
+    await world.endpoint(receiver.url());
+    const [lateGate, otherGate] = [new Gate("after_delivery"), new Gate("after_delivery")];
+    const late = await world.process({ probe: lateGate.probe });
+    await world.event();
+    await lateGate.reached();
+    await late.freeze();
+    const other = await world.process({ probe: otherGate.probe });
+    await world.sql`update deliveries set due_at = now()`;
+    await otherGate.reached();
+    const [leased] = await deliveriesOf(world);
+    lateGate.open();
+    await late.stop();
+    expect(late.tries).toEqual(["webhook lost"]);
+    expect(await deliveriesOf(world)).toEqual([leased]);
+    otherGate.open();
+    expect(await untilAll(world, "delivered", 1)).toMatchObject([{ tries: 2, last_status: 200 }]);
+    expect(other.tries).toEqual(["webhook delivered"]);
+  });
 });

@@ -165,9 +165,13 @@ function effectFaults({ payment, record, log }: Seen): string[] {
       sent.size === 1 && key !== "" ? [] : [`key ${key} was sent with ${[...sent].join(" and ")}`],
     ),
     ...about
-      .filter((one) => one.call === "refunds.create" && !/^[1-9]\d*$/.test(String(one.parameters["amount"])))
+      .filter((one) => one.call === "refunds.create" && !isWhole(one.parameters["amount"]))
       .map(() => "a refund was sent without an amount"),
   ];
+}
+
+function isWhole(parameter: unknown): boolean {
+  return typeof parameter === "string" && /^[1-9]\d*$/.test(parameter);
 }
 
 /** The provider's fee for a card (docs/sandbox.md): 2.9 % + 30, rounded to the nearest. */
@@ -237,7 +241,7 @@ const REFUSALS = [401, 403, 429];
  */
 export function unaskedSends(log: readonly LoggedRequest[]): LoggedRequest[] {
   const unasked: LoggedRequest[] = [];
-  const unknown = new Map<string, string>();
+  const unknown = new Map<string, unknown>();
   for (const request of log) {
     const { call, idempotency_key: key, parameters, status } = request;
     const named = parameters["payment_intent"];
@@ -247,7 +251,7 @@ export function unaskedSends(log: readonly LoggedRequest[]): LoggedRequest[] {
     }
     if (!EFFECT_CALLS.includes(call ?? "") || key === null) continue;
     if (unknown.has(key)) unasked.push(request);
-    if (status === null || !REFUSALS.includes(status)) unknown.set(key, String(objectId));
+    if (status === null || !REFUSALS.includes(status)) unknown.set(key, objectId);
   }
   return unasked;
 }

@@ -1,3 +1,4 @@
+import { RESOLVE_REVIEW } from "../../src/operations/resolve-review.js";
 import type { PaymentIntentRecord } from "../../src/sandbox/index.js";
 import { type Harness, until } from "./harness.js";
 import { ledgerFaults } from "./ledger-faults.js";
@@ -65,6 +66,8 @@ interface Rows {
   readonly refunds: readonly RefundRow[];
   /** Of charges: those of captures, cancels and refunds stand beside a payment that goes on. */
   readonly reviewed: readonly { payment_id: string }[];
+  /** Those whose money a person has adopted, whoever holds the order id. */
+  readonly adopted: readonly { payment_id: string }[];
   readonly givenUp: readonly GivenUp[];
   readonly held: readonly { payment_id: string; merchant_order_id: string }[];
 }
@@ -113,6 +116,8 @@ function readRows(harness: Harness): Promise<Rows> {
     reviewed: await sql<Rows["reviewed"][number][]>`
       select r.* from reviews r join attempts a on a.tenant_id = r.tenant_id and a.id = r.attempt_id
        where r.closed_at is null and a.kind = 'charge'`,
+    adopted: await sql<Rows["adopted"][number][]>`
+      select payment_id from reviews where closed_by = 'person' and resolution = 'adopt_provider_object'`,
   }));
 }
 
@@ -254,6 +259,7 @@ function wrongOrderId(payment: PaymentRow, rows: Rows, objects: readonly Payment
   const object = objects.find(
     (one) => one.payment_intent.id === attempt?.provider_payment_id,
   )?.payment_intent;
+  if (rows.adopted.some((row) => row.payment_id === payment.id)) return [];
   const over = payment.status === "failed" || payment.status === "canceled";
   const chargeable = object !== undefined && object.status !== "canceled";
   const holds = !over || chargeable;
@@ -272,6 +278,11 @@ function openKeyFaults(key: KeyRow, rows: Rows): string[] {
 }
 
 function wrongKey(key: KeyRow, rows: Rows): string[] {
+  // A review's: claimed, used and answered in one commit.
+  if (key.operation === RESOLVE_REVIEW) {
+    const isWhole = key.state === "completed" && key.response_body !== null && key.expires_at !== null;
+    return isWhole ? [] : [`key ${key.key} of a review is ${key.state}`];
+  }
   const refund = rows.refunds.find((row) => row.id === key.resource_id);
   const payment = rows.payments.find((row) => row.id === (refund?.payment_id ?? key.resource_id));
   const isCharge = key.operation === "payments.create";

@@ -162,12 +162,15 @@ async function startEventProcess(database: TestDatabase, options: ProcessOptions
   const freeze = async () => {
     await Promise.all([...loops.values()].map((loop) => loop.stop()));
   };
+  let stopped = false;
   return {
     deps: workerDeps,
     tries,
     logLines,
     freeze,
     stop: async () => {
+      if (stopped) return;
+      stopped = true;
       await freeze();
       await deliveries.drain();
       await db.close();

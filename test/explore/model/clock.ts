@@ -13,6 +13,8 @@ const HOUR_MS = 3_600_000;
 const START = Date.UTC(2026, 0, 5);
 
 export const BUDGET_MS = 120_000;
+/** As in src/domain/charge-change.ts. */
+const ROW_TRUSTED_MS = 60_000;
 export const KEY_LIFETIME_MS = 23 * HOUR_MS;
 /** Stripe may remove a key that is at least so old (docs.stripe.com/api/idempotent_requests). */
 export const KEY_KEPT_MS = 24 * HOUR_MS;
@@ -36,6 +38,33 @@ export function policyWith(customerActionExpiryMs: number): ChargePolicy {
     follow: { firstMs: 2_000, mostMs: 300_000 },
     random: () => 0.5,
   };
+}
+
+/** What the age of a time is compared with, in the shipped code and at Stripe. */
+export function agesOf(policy: ChargePolicy) {
+  return {
+    created: [
+      policy.retryBudgetMs,
+      policy.retryBudgetMs + ROW_TRUSTED_MS,
+      policy.keyLifetimeMs,
+      policy.customerActionExpiryMs,
+    ],
+    firstSent: [policy.keyLifetimeMs],
+    unknown: [policy.reviewAfterMs],
+    saved: [KEY_KEPT_MS],
+    /** Shown, and never compared. */
+    shown: [],
+  } as const satisfies Record<string, readonly number[]>;
+}
+
+/**
+ * The earliest moment that no comparison with one of the ages tells from `atMs`, at `nowMs` or later. Times that are
+ * alike are written alike, so that states which differ by them alone are one.
+ */
+export function alike(moments: readonly Moment[], nowMs: number, atMs: number, ages: readonly number[]): number {
+  const later = moments.filter((moment) => moment.atMs >= nowMs);
+  const tell = (one: number) => ages.flatMap((age) => later.map((moment) => moment.atMs - one >= age)).join();
+  return moments.find((moment) => moment.atMs <= atMs && tell(moment.atMs) === tell(atMs))?.atMs ?? atMs;
 }
 
 export function dateAt(atMs: number): Date {

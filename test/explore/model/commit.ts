@@ -26,16 +26,25 @@ export const OTHER_ACCOUNT = "acct_other";
 
 /** What a worker commits, and what it does next. */
 export interface Committed {
-  readonly write: Ref<Write>;
+  /** Null: the shipped code threw. */
+  readonly write: Ref<Write> | null;
   /** Null: the lease is given back, or nothing is left to do. */
   readonly request: Ref<Request> | null;
+  /** The request is a confirm, and the budget is over: it does not go out. */
+  readonly isLate: boolean;
   /** What is wrong with it, in words. */
   readonly fault: string | null;
 }
 
 /** What a commit answers. */
 export type Occasion =
-  | { readonly type: "begins"; readonly markedNow: boolean; readonly claimedAtMs: number; readonly account: string | null }
+  | {
+      readonly type: "begins";
+      readonly markedNow: boolean;
+      readonly change: Ref<Change>;
+      readonly account: string | null;
+    }
+  | { readonly type: "is_late"; readonly account: string }
   | { readonly type: "hears"; readonly request: Ref<Request>; readonly outcome: Ref<Outcome> };
 
 export interface Read {
@@ -70,32 +79,66 @@ export function firstOf(
   return first(view, accountView(account), markedNow);
 }
 
+/** What a worker does first with what it has claimed. */
+export type First =
+  | { readonly type: "calls"; readonly request: Ref<Request> }
+  | { readonly type: "commits"; readonly change: Ref<Change> };
+
+export function firstStepOf(
+  context: Context,
+  read: Read,
+  account: string | null,
+  markedNow: boolean,
+  moment: number,
+): First {
+  const key = `${read.attempt.id} ${read.payment.id} ${read.refund?.id ?? ""} ${account ?? ""} ${String(markedNow)} ${moment}`;
+  return context.memos.first.get(key, () => {
+    const nowMs = context.scenario.moments[moment]!.atMs;
+    const view = viewOf(context, read, nowMs);
+    const first = firstOf(context, view, account, markedNow);
+    if (!("type" in first)) return { type: "commits", change: context.refs.changes.of(first) };
+    const request = requestOf(context, view, first, account, nowMs);
+    if (request === null) throw new Error("a claim began with nothing to do");
+    return { type: "calls", request };
+  });
+}
+
 /** What the shipped code makes of the occasion; the rows that it writes are not written here. */
 export function commit(context: Context, read: Read, occasion: Occasion, nowMs: number): Committed {
+  try {
+    return decideAndWrite(context, read, occasion, nowMs);
+  } catch (error) {
+    return { write: null, request: null, isLate: false, fault: `the worker's decision threw: ${String(error)}` };
+  }
+}
+
+function decideAndWrite(context: Context, read: Read, occasion: Occasion, nowMs: number): Committed {
   const view = viewOf(context, read, nowMs);
-  const change = decide(context, read, view, occasion);
+  const change = decide(context, view, occasion);
   const row = rowOf(context, view, change);
   const applied = context.shipped.applyChange(view, change);
   const held: ChargeView = { ...view, attempt: applied.attempt, payment: applied.payment, refund: applied.refund };
-  const account = occasion.type === "begins" ? occasion.account : occasion.request.value.account;
-  const request = requestOf(context, held, change.then, account, nowMs);
+  const account = occasion.type === "hears" ? occasion.request.value.account : occasion.account;
   const outcome = occasion.type === "hears" ? occasion.outcome.value : null;
   return {
     write: context.refs.writes.of({ ...row, at: textAt(nowMs) }),
-    request,
-    fault: brokenBy(view, change, row, outcome),
+    request: requestOf(context, held, change.then, account, nowMs),
+    isLate: change.then.type === "send" && change.then.call === "confirm" && context.shipped.budgetIsOver(held),
+    fault: brokenBy(view, row, outcome),
   };
 }
 
-function decide(context: Context, read: Read, view: ChargeView, occasion: Occasion): Change {
-  if (occasion.type === "hears") return decideOn(context, view, occasion.request.value.call, occasion.outcome.value);
-  const { account, markedNow, claimedAtMs } = occasion;
-  const again = firstOf(context, view, account, markedNow);
-  if (!("type" in again)) return again;
-  // What has become no change any more was one when it was claimed.
-  const before = firstOf(context, viewOf(context, read, claimedAtMs), account, markedNow);
-  if ("type" in before) throw new Error("a claim began with a commit and has none to make");
-  return before;
+function decide(context: Context, view: ChargeView, occasion: Occasion): Change {
+  switch (occasion.type) {
+    case "begins": {
+      const again = firstOf(context, view, occasion.account, occasion.markedNow);
+      return "type" in again ? occasion.change.value : again;
+    }
+    case "is_late":
+      return context.shipped.leftUnknown(view, "get");
+    case "hears":
+      return decideOn(context, view, occasion.request.value.call, occasion.outcome.value);
+  }
 }
 
 /** As `afterSent` and `afterAsked` of run-attempt.ts. */

@@ -1,24 +1,25 @@
 import type { Attempt } from "../../../src/domain/attempt.js";
-import type { ChargePolicy } from "../../../src/domain/charge-change.js";
+import type { Change, ChargePolicy } from "../../../src/domain/charge-change.js";
 import type { Payment } from "../../../src/domain/payment.js";
 import type { Refund } from "../../../src/domain/refund.js";
 import type { Code } from "../patched.js";
 import { Memo, type Ref, Refs } from "../refs.js";
-import { policyWith } from "./clock.js";
+import { agesOf, policyWith } from "./clock.js";
 import type { Request } from "./request.js";
-import type { AttemptRow, KeyRow, PaymentRow, RefundRow, SideRow, Tables } from "./rows.js";
+import type { AttemptRow, KeyRow, PaymentRow, RefundRow, SideRow } from "./rows.js";
 import type { Scenario } from "./scenario.js";
 import type { Write } from "./store.js";
 import type { Stripe } from "./stripe.js";
 import type { Reply } from "./stripe-objects.js";
 import type { Outcome } from "./wire.js";
-import type { Committed } from "./commit.js";
-import type { Run } from "./world.js";
+import type { Committed, First } from "./commit.js";
+import { type Run, textOfRun } from "./world.js";
 
 /** What a search has at hand: the code that it drives, what it searches, and what it has worked out so far. */
 export interface Context extends Code {
   readonly scenario: Scenario;
   readonly policy: ChargePolicy;
+  readonly ages: ReturnType<typeof agesOf>;
   readonly refs: {
     readonly attempts: Refs<AttemptRow>;
     readonly payments: Refs<PaymentRow>;
@@ -26,6 +27,7 @@ export interface Context extends Code {
     readonly refunds: Refs<RefundRow>;
     readonly keys: Refs<KeyRow>;
     readonly orders: Refs<Readonly<Record<string, string>>>;
+    readonly changes: Refs<Change>;
     readonly writes: Refs<Write>;
     readonly stripe: Refs<Stripe>;
     readonly requests: Refs<Request>;
@@ -43,14 +45,24 @@ export interface Context extends Code {
     readonly outcome: Memo<Ref<Outcome>>;
     readonly executed: Memo<{ readonly stripe: Ref<Stripe>; readonly reply: Ref<Reply> }>;
     readonly committed: Memo<Committed>;
+    readonly claimed: Memo<{ readonly attempt: Ref<AttemptRow>; readonly markedNow: boolean }>;
+    readonly nudged: Memo<Ref<AttemptRow>>;
+    readonly over: Memo<Ref<AttemptRow>>;
+    readonly first: Memo<First>;
+    readonly agedAttempt: Memo<Ref<AttemptRow>>;
+    readonly agedPayment: Memo<Ref<PaymentRow>>;
+    readonly agedRefund: Memo<Ref<RefundRow>>;
+    readonly agedStripe: Memo<Ref<Stripe>>;
   };
 }
 
 export function contextOf(code: Code, scenario: Scenario): Context {
+  const policy = policyWith(scenario.customerActionExpiryMs);
   return {
     ...code,
     scenario,
-    policy: policyWith(scenario.customerActionExpiryMs),
+    policy,
+    ages: agesOf(policy),
     refs: {
       attempts: new Refs(),
       payments: new Refs(),
@@ -58,12 +70,13 @@ export function contextOf(code: Code, scenario: Scenario): Context {
       refunds: new Refs(),
       keys: new Refs(),
       orders: new Refs(),
+      changes: new Refs(),
       writes: new Refs(),
       stripe: new Refs(),
       requests: new Refs(),
       replies: new Refs(),
       outcomes: new Refs(),
-      runs: new Refs(),
+      runs: new Refs(textOfRun),
     },
     memos: {
       attempt: new Memo(),
@@ -75,6 +88,14 @@ export function contextOf(code: Code, scenario: Scenario): Context {
       outcome: new Memo(),
       executed: new Memo(),
       committed: new Memo(),
+      claimed: new Memo(),
+      nudged: new Memo(),
+      over: new Memo(),
+      first: new Memo(),
+      agedAttempt: new Memo(),
+      agedPayment: new Memo(),
+      agedRefund: new Memo(),
+      agedStripe: new Memo(),
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { Change, ChargeView } from "../../../src/domain/charge-change.js";
+import type { ChargeView } from "../../../src/domain/charge-change.js";
 import type { AdvanceRow } from "../../../src/store/advance.js";
 import type { Context } from "./context.js";
 import type { LedgerRow, PaymentRow } from "./rows.js";
@@ -13,7 +13,6 @@ const TERMINAL = ["succeeded", "failed", "canceled"];
 /** What is wrong with one commit; null: nothing. */
 export function brokenBy(
   view: ChargeView,
-  _change: Change,
   row: AdvanceRow,
   outcome: Outcome | null,
 ): string | null {

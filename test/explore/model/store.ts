@@ -3,6 +3,7 @@ import type { Payment } from "../../../src/domain/payment.js";
 import type { Refund } from "../../../src/domain/refund.js";
 import type { AdvanceRow } from "../../../src/store/advance.js";
 import { type Ref, pair } from "../refs.js";
+import { agedAttempt } from "./aging.js";
 import { BUDGET_MS, sinceStart, textAt } from "./clock.js";
 import type { Context } from "./context.js";
 import {
@@ -26,17 +27,28 @@ export function claim(
   tables: Tables,
   at: number,
   account: string | null,
-  nowMs: number,
+  moment: number,
 ): { readonly tables: Tables; readonly markedNow: boolean } | null {
-  const { rules, refs } = context;
-  const { value: row } = tables.attempts[at]!;
-  if (!row.due || (rules.claimLeavesLeased && row.lease === "live")) return null;
+  const ref = tables.attempts[at]!;
+  const isLeased = ref.value.lease === "live";
+  if (!ref.value.due || (context.rules.claimLeavesLeased && isLeased)) return null;
+  const claimed = context.memos.claimed.get(`${ref.id} ${account ?? ""} ${moment}`, () =>
+    claimedAttempt(context, ref.value, account, moment),
+  );
+  const attempts = replaced(tables.attempts, at, claimed.attempt);
+  return { tables: { ...tables, attempts }, markedNow: claimed.markedNow };
+}
+
+function claimedAttempt(context: Context, row: AttemptRow, account: string | null, moment: number) {
+  const { rules, refs, scenario } = context;
+  const nowMs = scenario.moments[moment]!.atMs;
   const markedNow =
     row.state === "started" &&
     account !== null &&
     (!rules.freshIsYoung || nowMs - sinceStart(row.created_at) < BUDGET_MS) &&
     (!rules.freshIsOurAccount || (row.provider_account ?? account) === account);
   const isCharge = row.kind === "charge";
+  const sent = markedNow ? textAt(nowMs) : null;
   const claimed: AttemptRow = {
     ...row,
     lease: "live",
@@ -44,21 +56,31 @@ export function claim(
     nudged: false,
     provider_account: row.provider_account ?? account,
     state: !markedNow ? row.state : isCharge ? "creating" : "sending",
-    create_first_sent_at: markedNow && isCharge ? (row.create_first_sent_at ?? textAt(nowMs)) : row.create_first_sent_at,
-    effect_first_sent_at: markedNow && !isCharge ? (row.effect_first_sent_at ?? textAt(nowMs)) : row.effect_first_sent_at,
+    create_first_sent_at: row.create_first_sent_at ?? (isCharge ? sent : null),
+    effect_first_sent_at: row.effect_first_sent_at ?? (isCharge ? null : sent),
   };
-  return { tables: { ...tables, attempts: replaced(tables.attempts, at, refs.attempts.of(claimed)) }, markedNow };
+  return { attempt: refs.attempts.of(agedAttempt(context, claimed, moment)), markedNow };
 }
 
 /** As `nudgeAttempt` of src/store/provider-events.ts: news of the attempt, whatever it is. */
-export function nudge(context: Context, tables: Tables, at: number): Tables {
-  const { value: row } = tables.attempts[at]!;
-  const nudged: AttemptRow = { ...row, nudged: true, due: true };
-  return { ...tables, attempts: replaced(tables.attempts, at, context.refs.attempts.of(nudged)) };
+export function nudge({ memos, refs }: Context, tables: Tables, at: number): Tables {
+  const ref = tables.attempts[at]!;
+  const nudged = memos.nudged.get(ref.id, () => {
+    const isLeased = ref.value.lease === "live";
+    return refs.attempts.of({ ...ref.value, nudged: isLeased, due: true });
+  });
+  return { ...tables, attempts: replaced(tables.attempts, at, nudged) };
+}
+
+/** Nobody renews the lease any more, and it ends. */
+export function endLease({ memos, refs }: Context, tables: Tables, at: number): Tables {
+  const ref = tables.attempts[at]!;
+  const over = memos.over.get(ref.id, () => refs.attempts.of({ ...ref.value, lease: "over" }));
+  return { ...tables, attempts: replaced(tables.attempts, at, over) };
 }
 
 /** As `advanceAttempts` of src/store/advance.ts: all of it or, where a row is not what the writer read, nothing. */
-export function advance(context: Context, tables: Tables, ref: Ref<Write>): Tables | null {
+export function advance(context: Context, tables: Tables, ref: Ref<Write>, moment: number): Tables | null {
   const { value: input } = ref;
   const attemptAt = tables.attempts.findIndex(({ value }) => value.id === input.attempt_id);
   const paymentAt = tables.payments.findIndex(({ value }) => value.id === input.payment_id);
@@ -73,7 +95,7 @@ export function advance(context: Context, tables: Tables, ref: Ref<Write>): Tabl
     (input.refund === null || tables.refunds[refundAt]?.value.version === input.refund.from_version);
   if (!owned) return null;
   const moved = context.memos.moved.get(pair(attempt.id, ref.id), () =>
-    context.refs.attempts.of(movedAttempt(attempt.value, input)),
+    context.refs.attempts.of(agedAttempt(context, movedAttempt(attempt.value, input), moment)),
   );
   const paid = context.memos.paid.get(pair(payment.id, ref.id), () =>
     context.refs.payments.of(paidPayment(payment.value, input)),
@@ -92,8 +114,15 @@ export function advance(context: Context, tables: Tables, ref: Ref<Write>): Tabl
   };
 }
 
-/** What the explorer tells apart: no wait, the first wait, and any later one. Nothing but the back-off counts further. */
-const MOST_WAITS = 2;
+/** Whether there was a wait is all that decides; how many there were counts for the back-off alone. */
+const MOST_WAITS = 1;
+
+/** The reasons that a decision reads; every other is for people alone. */
+const READ_REASONS: ReadonlySet<string | null> = new Set([
+  "key_mismatch",
+  "provider_key_mismatch",
+  "state_conflict",
+]);
 
 function movedAttempt(row: AttemptRow, input: Write): AttemptRow {
   const { sending, at: now } = input;
@@ -106,13 +135,15 @@ function movedAttempt(row: AttemptRow, input: Write): AttemptRow {
     key_spent: input.key_spent,
     fence_round: input.fence_round,
     waits: Math.min(input.waits, MOST_WAITS),
-    wait_reason: input.wait_reason,
+    wait_reason: READ_REASONS.has(input.wait_reason) ? input.wait_reason : null,
     unknown_since: input.unknown_since,
     create_first_sent_at: row.create_first_sent_at ?? (sending === "create" ? now : null),
     confirm_first_sent_at: row.confirm_first_sent_at ?? (sending === "confirm" ? now : null),
     fence_first_sent_at: row.fence_first_sent_at ?? (sending === "fence" ? now : null),
     effect_first_sent_at: row.effect_first_sent_at ?? (isEffect ? now : null),
     lease: input.lease_ms === null ? "none" : "live",
+    // Without a lease the mark has done what it does; the next claim takes it away.
+    nudged: input.lease_ms === null ? false : row.nudged,
     due: input.lease_ms !== null || row.nudged || input.due_in_ms !== null,
   };
 }

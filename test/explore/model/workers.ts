@@ -2,19 +2,19 @@ import type { Ref } from "../refs.js";
 import {
   commit,
   type Committed,
-  firstOf,
+  firstStepOf,
   OTHER_ACCOUNT,
   OUR_ACCOUNT,
   type Occasion,
-  requestOf,
+  type Read,
   viewOf,
 } from "./commit.js";
 import type { Context } from "./context.js";
 import type { Request } from "./request.js";
-import { replaced, type Tables } from "./rows.js";
+import type { Tables } from "./rows.js";
 import type { Fault } from "./scenario.js";
 import type { To } from "./step.js";
-import { advance, claim } from "./store.js";
+import { advance, claim, endLease } from "./store.js";
 import { execute, isSend, mayBePruned, savedAnswer, type Way } from "./stripe.js";
 import { type Outcome, outcomeOf } from "./wire.js";
 import { type Run, sorted, type World } from "./world.js";
@@ -51,26 +51,23 @@ function claims(context: Context, world: World, at: number, to: To): void {
 }
 
 function takes(context: Context, world: World, at: number, account: string | null, whose: string, to: To): void {
-  const nowMs = nowOf(context, world);
-  const claimed = claim(context, world.tables, at, account, nowMs);
+  const claimed = claim(context, world.tables, at, account, world.moment);
   if (claimed === null) return;
   const { tables, markedNow } = claimed;
   const read = readingOf(tables, at);
   const says = () =>
     `a worker${whose} claims ${nameOf(tables, at)}${markedNow ? ", and marks its first call as about to be sent" : ""}`;
   const others = othersAfterClaim(context, world, at);
-  const view = viewOf(context, read, nowMs);
-  const first = firstOf(context, view, account, markedNow);
-  const run: Omit<Run, "step"> = { at, ...read, account };
-  if (!("type" in first)) {
-    const begins: Run = { ...run, step: { type: "begins", markedNow, claimedAtMs: nowMs } };
+  const { payment, refund } = read;
+  const run: Omit<Run, "step"> = { at, stale: null, payment, refund, account };
+  const first = firstStepOf(context, read, account, markedNow, world.moment);
+  if (first.type === "commits") {
+    const begins: Run = { ...run, step: { type: "begins", markedNow, change: first.change } };
     to(withRun({ ...world, tables, ...others }, context.refs.runs.of(begins)), says);
     return;
   }
-  const request = requestOf(context, view, first, account, nowMs);
-  if (request === null) throw new Error("a claim began with nothing to do");
-  const sent = sends({ ...world, tables, ...others }, at, request);
-  const waits: Run = { ...run, step: { type: "waits", request } };
+  const sent = sends({ ...world, tables, ...others }, at, first.request);
+  const waits: Run = { ...run, step: { type: "waits", request: first.request } };
   to(withRun(sent.world, context.refs.runs.of(waits)), says, sent.fault);
 }
 
@@ -87,8 +84,8 @@ function othersAfterClaim(context: Context, world: World, at: number): Pick<Worl
     if (run.value.at !== at) runs.push(run);
     else if (drops) flying = withFlying(context, world, flying, run.value);
     else {
-      const stale = refs.attempts.of({ ...run.value.attempt.value, fence: 0 });
-      runs.push(refs.runs.of({ ...run.value, attempt: stale }));
+      const stale = run.value.stale ?? refs.attempts.of({ ...world.tables.attempts[at]!.value, fence: 0 });
+      runs.push(refs.runs.of({ ...run.value, stale }));
     }
   }
   return { runs: sorted(runs), flying };
@@ -111,13 +108,17 @@ function goesOn(context: Context, world: World, ref: Ref<Run>, to: To): void {
   const { step } = run;
   switch (step.type) {
     case "begins": {
-      const { markedNow, claimedAtMs } = step;
-      const occasion: Occasion = { type: "begins", markedNow, claimedAtMs, account: run.account };
+      const occasion: Occasion = { ...step, account: run.account };
       commits(context, world, ref, occasion, () => "the worker commits what follows from the row", to);
       return;
     }
+    case "is_late":
+      findsItLate(context, world, ref, to);
+      return;
     case "waits":
       lands(context, world, ref, step.request, to);
+      // A process that was stopped just before the call.
+      if (step.request.value.call === "confirm" && budgetIsOver(context, world, run)) findsItLate(context, world, ref, to);
       break;
     case "hears": {
       const { request, outcome } = step;
@@ -126,6 +127,17 @@ function goesOn(context: Context, world: World, ref: Ref<Run>, to: To): void {
     }
   }
   if (may(context, world, "no_answer")) hearsNothing(context, world, ref, step.request, to);
+}
+
+function budgetIsOver(context: Context, world: World, run: Run): boolean {
+  return context.shipped.budgetIsOver(viewOf(context, readingOf(world.tables, run.at), nowOf(context, world)));
+}
+
+function findsItLate(context: Context, world: World, ref: Ref<Run>, to: To): void {
+  const { account } = ref.value;
+  if (account === null) throw new Error("a worker without an account was about to confirm");
+  const says = () => "the worker finds the budget over before the confirm goes out";
+  commits(context, world, ref, { type: "is_late", account }, says, to);
 }
 
 /** The request is executed now, in each of the ways that it may go. */
@@ -207,11 +219,10 @@ function hearsNothing(context: Context, world: World, ref: Ref<Run>, request: Re
 
 /** A death, or a lease that ends under a slow call: with whoever comes next they are the same. */
 function dies(context: Context, world: World, ref: Ref<Run>, to: To): void {
-  const { at, attempt } = ref.value;
+  const { at, stale } = ref.value;
   const row = world.tables.attempts[at]!.value;
-  const isHeld = attempt.value.fence === row.fence;
-  const ended = context.refs.attempts.of({ ...row, lease: "over" });
-  const tables = isHeld ? { ...world.tables, attempts: replaced(world.tables.attempts, at, ended) } : world.tables;
+  const isHeld = stale === null;
+  const tables = isHeld ? endLease(context, world.tables, at) : world.tables;
   const hurt = { ...world, faults: world.faults - 1, tables };
   const flying = withFlying(context, world, world.flying, ref.value);
   const says = () => `the worker on ${nameOf(world.tables, at)} dies`;
@@ -237,20 +248,16 @@ function commits(
     return;
   }
   const { committed, tables } = written;
-  const isStale = run.attempt.value.fence !== world.tables.attempts[run.at]!.value.fence;
-  const fault = isStale ? "a worker whose fence had moved on has written" : committed.fault;
+  const fault = run.stale !== null ? "a worker whose fence had moved on has written" : committed.fault;
   const known = { ...world, tables, doubts: doubtsAfter(world.doubts, run.at, occasion) };
   const { request } = committed;
   if (request === null) {
     to({ ...known, runs: world.runs.filter((one) => one !== ref) }, says, fault);
     return;
   }
-  const sent = sends(known, run.at, request);
-  const next = context.refs.runs.of({
-    ...run,
-    ...readingOf(tables, run.at),
-    step: { type: "waits", request },
-  });
+  const sent = committed.isLate ? { world: known, fault: null } : sends(known, run.at, request);
+  const { payment, refund } = readingOf(tables, run.at);
+  const next = context.refs.runs.of({ ...run, payment, refund, step: committed.isLate ? { type: "is_late" } : { type: "waits", request } });
   to(withRun(sent.world, next, ref), () => `${says()}; next: ${request.value.call}`, fault ?? sent.fault);
 }
 
@@ -261,25 +268,41 @@ function writes(
   occasion: Occasion,
 ): { readonly committed: Committed; readonly tables: Tables } | null {
   const present = readingOf(world.tables, run.at);
-  const isStale = run.attempt.value.fence !== present.attempt.value.fence;
-  // The worker's own attempt: where it holds the fence, nobody else has written it.
-  const attempt = isStale ? run.attempt : present.attempt;
-  if (isStale && context.rules.lookNamesFence && run.payment !== present.payment) return null;
-  const read = { ...present, attempt };
-  const occasionKey = occasion.type === "begins" ? "" : `${occasion.request.id} ${occasion.outcome.id}`;
-  const key = `${context.refs.runs.of(run).id} ${read.attempt.id} ${read.payment.id} ${read.refund?.id ?? ""} ${world.moment} ${occasionKey}`;
-  const committed = context.memos.committed.get(key, () => commit(context, read, occasion, nowOf(context, world)));
-  const tables = advance(context, world.tables, committed.write);
+  // Where it holds the fence, nobody else has written the attempt.
+  const attempt = run.stale ?? present.attempt;
+  if (run.stale !== null && context.rules.lookNamesFence && run.payment !== present.payment) return null;
+  // What was read before somebody else wrote is decided on first, and refused by the payment's version.
+  const outdated = run.payment === present.payment ? null : decided(context, world, { ...present, attempt, payment: run.payment }, occasion);
+  if (outdated?.write === null) return { committed: outdated, tables: world.tables };
+  const committed = decided(context, world, { ...present, attempt }, occasion);
+  if (committed.write === null) return { committed, tables: world.tables };
+  const tables = advance(context, world.tables, committed.write, world.moment);
   return tables === null ? null : { committed, tables };
+}
+
+function decided(context: Context, world: World, read: Read, occasion: Occasion): Committed {
+  const key = `${aboutOf(occasion)} ${read.attempt.id} ${read.payment.id} ${read.refund?.id ?? ""} ${world.moment}`;
+  return context.memos.committed.get(key, () => commit(context, read, occasion, nowOf(context, world)));
+}
+
+function aboutOf(occasion: Occasion): string {
+  switch (occasion.type) {
+    case "begins":
+      return `begins ${String(occasion.markedNow)} ${occasion.change.id} ${occasion.account ?? ""}`;
+    case "is_late":
+      return `is_late ${occasion.account}`;
+    case "hears":
+      return `hears ${occasion.request.id} ${occasion.outcome.id}`;
+  }
 }
 
 /** An answer that tells, or an answered question, ends the doubt about what was sent before. */
 function doubtsAfter(doubts: number, at: number, occasion: Occasion): number {
-  if (occasion.type === "begins") return doubts;
-  return tells(occasion.request.value, occasion.outcome.value) ? doubts & ~(1 << at) : doubts;
+  if (occasion.type !== "hears") return doubts;
+  return tells(occasion.outcome.value) ? doubts & ~(1 << at) : doubts;
 }
 
-function tells(request: Request, outcome: Outcome): boolean {
+function tells(outcome: Outcome): boolean {
   switch (outcome.type) {
     case "object":
     case "refund":
@@ -293,7 +316,7 @@ function tells(request: Request, outcome: Outcome): boolean {
       return true;
     case "unanswered":
     case "unknown":
-      return outcome.reason === "state_conflict" && !request.resend;
+      return false;
   }
 }
 

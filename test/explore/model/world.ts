@@ -1,3 +1,4 @@
+import type { Change } from "../../../src/domain/charge-change.js";
 import type { Ref } from "../refs.js";
 import type { Request } from "./request.js";
 import type { AttemptRow, PaymentRow, RefundRow, Tables } from "./rows.js";
@@ -8,8 +9,9 @@ import type { Outcome } from "./wire.js";
 export interface Run {
   /** The attempt's place in the table. */
   readonly at: number;
-  /** What it last read or wrote. */
-  readonly attempt: Ref<AttemptRow>;
+  /** Set where its fence has moved on: the attempt as it was then. Else it is what the table says. */
+  readonly stale: Ref<AttemptRow> | null;
+  /** What it last read or wrote of others. */
   readonly payment: Ref<PaymentRow>;
   readonly refund: Ref<RefundRow> | null;
   /** Whose credential it has; null: it could not find out. */
@@ -19,11 +21,31 @@ export interface Run {
 
 export type RunStep =
   /** It has claimed the attempt and is about to commit what follows from the row alone. */
-  | { readonly type: "begins"; readonly markedNow: boolean; readonly claimedAtMs: number }
+  | { readonly type: "begins"; readonly markedNow: boolean; readonly change: Ref<Change> }
   /** Its request is under way. */
   | { readonly type: "waits"; readonly request: Ref<Request> }
+  /** It was about to confirm, and found the budget over before the call went out. */
+  | { readonly type: "is_late" }
   /** Its request has been executed, and the answer is on its way back. */
   | { readonly type: "hears"; readonly request: Ref<Request>; readonly outcome: Ref<Outcome> };
+
+/** Tells runs apart. */
+export function textOfRun({ at, stale, payment, refund, account, step }: Run): string {
+  return `${at} ${stale?.id ?? ""} ${payment.id} ${refund?.id ?? ""} ${account ?? ""} ${textOfStep(step)}`;
+}
+
+function textOfStep(step: RunStep): string {
+  switch (step.type) {
+    case "begins":
+      return `begins ${String(step.markedNow)} ${step.change.id}`;
+    case "waits":
+      return `waits ${step.request.id}`;
+    case "is_late":
+      return "is_late";
+    case "hears":
+      return `hears ${step.request.id} ${step.outcome.id}`;
+  }
+}
 
 /** An attempt that was once accepted, whatever the tables say by now. */
 export interface Accepted {

@@ -20,9 +20,8 @@ export const BUDGET_MS = 120_000;
 export const KEY_LIFETIME_MS = 82_800_000;
 export const REVIEW_AFTER_MS = 86_400_000;
 export const LONGEST_WAIT_MS = 300_000;
-/** How often an authorisation is looked at that should stand; when it should have lapsed, a second later. */
+/** How often an authorisation is looked at that should stand. */
 export const HELD_LOOK_MS = 21_600_000;
-export const LAPSE_MARGIN_MS = 1_000;
 export const CUSTOMER_EXPIRY_MS = 86_400_000;
 
 /** The defaults of the settings, without jitter: a wait is three quarters of its whole. */
@@ -153,7 +152,7 @@ export const NEXT_ACTION: NextAction = {
   client_secret: null,
 };
 
-export function chargeThatIs(status: ChargeStatus, patch: Partial<ProviderCharge> = {}): ProviderCharge {
+function chargeThatIs(status: ChargeStatus, patch: Partial<ProviderCharge> = {}): ProviderCharge {
   return {
     id: CHARGE_ID,
     status,

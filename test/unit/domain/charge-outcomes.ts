@@ -27,7 +27,7 @@ import { EFFECT_AMOUNT, refundFound, refundMade } from "./effect-fixtures.js";
 // Each name is listed once, so a reason that is added to a type does not compile until it is here.
 const namesOf = <Name extends string>(names: Record<Name, true>) => Object.keys(names) as Name[];
 
-export const CHARGE_STATUSES = namesOf<ChargeStatus>({
+const CHARGE_STATUSES = namesOf<ChargeStatus>({
   created: true,
   pending: true,
   requires_action: true,

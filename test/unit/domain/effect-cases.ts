@@ -109,9 +109,7 @@ function caseOf(
   return { kind, view, what, outcome, change, applied: applyChange(view, change) };
 }
 
-export const EFFECT_VIEWS = EFFECT_CALLS.flatMap((kind) =>
-  EFFECT_STATES.flatMap((state) => viewsIn(kind, state)),
-);
+const EFFECT_VIEWS = EFFECT_CALLS.flatMap((kind) => EFFECT_STATES.flatMap((state) => viewsIn(kind, state)));
 
 export const EFFECT_SENDS: readonly EffectCase[] = EFFECT_VIEWS.flatMap((view) => {
   if (view.attempt.state !== "sending") return [];
@@ -138,3 +136,24 @@ export const EFFECT_FIRSTS: readonly EffectCase[] = EFFECT_VIEWS.flatMap((view) 
 );
 
 export const EFFECT_CASES: readonly EffectCase[] = [...EFFECT_SENDS, ...EFFECT_QUESTIONS, ...EFFECT_FIRSTS];
+
+/** Of the cases that break a rule, so many kinds are shown. */
+const MOST_SHOWN = 12;
+
+const told = ({ kind, view, what, change }: EffectCase) =>
+  `${kind} in ${view.attempt.state}, ${view.payment.status}/${view.refund?.status ?? "-"}, ${what}: ` +
+  `${change.note?.outcome ?? change.reason} → ${change.then.type}`;
+export const faults = (cases: readonly EffectCase[], isFault: (one: EffectCase) => boolean) =>
+  [...new Set(cases.filter(isFault).map(told))].slice(0, MOST_SHOWN);
+
+export const wasCompleted = ({ view }: EffectCase) => view.attempt.state === "completed";
+export const ends = ({ change }: EffectCase) => change.then.type === "end";
+export const sendsNext = ({ change }: EffectCase) => change.then.type === "send";
+
+/** The object that an answer shows, where it is this attempt's own. */
+export function chargeShown({ outcome }: EffectCase) {
+  return outcome !== null && "charge" in outcome ? outcome.charge : null;
+}
+export function refundShown({ outcome }: EffectCase) {
+  return outcome !== null && "refund" in outcome ? outcome.refund : null;
+}

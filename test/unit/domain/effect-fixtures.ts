@@ -79,7 +79,7 @@ export function refundWith(patch: Partial<Refund> = {}): Refund {
 }
 
 /** The payment that such an attempt works on: held and open for a capture or cancel, paid for a refund. */
-export function paymentFor(kind: EffectCall, state: EffectState, refund: Refund | null): Payment {
+function paymentFor(kind: EffectCall, state: EffectState, refund: Refund | null): Payment {
   if (kind === "refund") {
     return paymentWith({
       status: "succeeded",

@@ -60,13 +60,8 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   },
 );
 
-const START = {
-  authorized: "authorized",
-  succeeded: "succeeded",
-  requires_action: "requires_action",
-} as const;
 interface Story {
-  readonly start: keyof typeof START;
+  readonly start: "authorized" | "succeeded" | "requires_action";
   readonly isManual: boolean;
   /** Made together, right after the charge. */
   readonly requests: readonly EffectRequest[];

@@ -16,6 +16,7 @@ import {
   asked,
   BUDGET_MS,
   claimed,
+  found,
   OWN_ACCOUNT,
   REVIEW_AFTER_MS,
   sent,
@@ -23,6 +24,7 @@ import {
   viewIn,
 } from "./charge-fixtures.js";
 import { LOOKUP_OUTCOMES, SEND_OUTCOMES } from "./charge-outcomes.js";
+import { EFFECT_CASES } from "./effect-cases.js";
 
 const ROOT = packageRoot();
 const page = readFileSync(join(ROOT, PAGE), "utf8");
@@ -204,14 +206,15 @@ describe("docs/payment-life.md", () => {
       claimed(viewIn(state), UNKNOWN_ACCOUNT),
       claimed(viewIn(state), { type: "known", accountId: "acct_other", livemode: false }),
     ]);
-    const decided = [...sends, ...questions, ...firsts];
+    const held = { status: "authorized", openEffect: "att_capture" } as const;
+    const inFlight = asked(viewIn("following", { payment: held }), "get", found("canceled"));
+    const decided = [inFlight, ...sends, ...questions, ...firsts];
     const shown = new Set([
       ...ATTEMPT_STATES,
-      ...decided.flatMap(({ attempt, change }) =>
-        [attempt.waitReason, change.review].filter((name) => name !== null),
-      ),
+      ...decided.flatMap(({ attempt, change }) => [attempt.waitReason, change.review]),
+      ...EFFECT_CASES.flatMap(({ applied, change }) => [applied.attempt.waitReason, change.review]),
     ]);
     expect(shown.size).toBeGreaterThan(30);
-    expect([...shown].filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+    expect([...shown].filter((name) => name !== null && !page.includes(`\`${name}\``))).toEqual([]);
   });
 });

@@ -1,0 +1,80 @@
+import { Command, InvalidArgumentError } from "commander";
+import { readConfig } from "../config.js";
+import { createLogger } from "../lib/log.js";
+import { reportOf } from "../operations/list-findings.js";
+import { type Pawl, wire } from "../wire.js";
+import { findDatabase, findProvider } from "./environment.js";
+import { CommandFailed, print } from "./output.js";
+import { reportCsv, reportDocument, reportLines } from "./reconcile-report.js";
+
+const DIFFERENCES_REMAIN = 3;
+const NOT_COMPARED = 1;
+
+interface Options {
+  readonly from?: Date;
+  readonly to?: Date;
+  readonly json?: boolean;
+  readonly csv?: boolean;
+}
+
+export function reconcileCommand(): Command {
+  return new Command("reconcile")
+    .description("compare what the provider has with what we have; exit 3 while differences remain")
+    .option("--from <time>", "RFC 3339; what was made since (default: RECONCILE_WINDOW_HOURS ago)", readTime)
+    .option("--to <time>", "RFC 3339; no later than RECONCILE_LAG_MS ago, which is the default", readTime)
+    .option("--json", "print one JSON document")
+    .option("--csv", "print one row a difference")
+    .action(reconcile);
+}
+
+async function reconcile({ from, to, json, csv }: Options): Promise<void> {
+  if (json === true && csv === true) throw new CommandFailed("--csv: not together with --json");
+  await withPawl(async (pawl) => {
+    const { deps } = pawl;
+    const { reconcileLagMs, reconcileWindowMs } = deps.settings;
+    const latest = new Date(deps.clock.now().getTime() - reconcileLagMs);
+    const until = to === undefined || to > latest ? latest : to;
+    const since = from ?? new Date(until.getTime() - reconcileWindowMs);
+    if (since >= until) throw new CommandFailed("--from: must be before --to, and before the lag");
+    const id = await pawl.comparison.begin({ from: since, to: until });
+    await pawl.comparison.drive(id);
+    const report = await reportOf(deps, id);
+    if (report === null) throw new CommandFailed(`the run ${id} is gone`);
+    if (csv === true)
+      process.stdout.write(
+        reportCsv(report)
+          .map((line) => `${line}\r\n`)
+          .join(""),
+      );
+    else print(json === true, reportDocument(report), reportLines(report));
+    const { run, findings } = report;
+    if (run.error !== null) process.stderr.write(`pawl: ${run.error}\n`);
+    if (findings.some(({ state }) => state === "open")) process.exitCode = DIFFERENCES_REMAIN;
+    else if (run.error !== null) process.exitCode = NOT_COMPARED;
+  });
+}
+
+/** A wired process without listeners and workers; its attempts are driven by those that run elsewhere. */
+export async function withPawl(work: (pawl: Pawl) => Promise<void>): Promise<void> {
+  const config = readConfig();
+  const databaseUrl = await findDatabase(config);
+  const provider = findProvider(config);
+  const log = createLogger({ level: "fatal" });
+  const pawl = await wire(config, { databaseUrl, ...provider }, log).catch((error: unknown) => {
+    const code = (error as { code?: string }).code ?? (error as Error).name;
+    throw new CommandFailed(`DATABASE_URL: the database cannot be used (${code})`);
+  });
+  try {
+    await work(pawl);
+  } finally {
+    await pawl.drain(0);
+    await pawl.close();
+  }
+}
+
+export function readTime(value: string): Date {
+  const at = new Date(value);
+  const isTime = /^\d{4}-\d{2}-\d{2}/.test(value) && !Number.isNaN(at.getTime());
+  if (!isTime) throw new InvalidArgumentError("must be a time such as 2026-11-29T00:00:00Z");
+  return at;
+}

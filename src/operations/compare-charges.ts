@@ -1,0 +1,77 @@
+import type { Difference } from "../domain/finding.js";
+import type { ListedCharge, PageOutcome } from "../domain/provider.js";
+import { compareCharge, missingThere, unreadableObject } from "../domain/reconcile.js";
+import {
+  readChargesInBand,
+  readMarked,
+  readOwners,
+  readTenants,
+  type WantedObject,
+} from "../store/counterparts.js";
+import { withDatabase } from "../store/db.js";
+import type { FoundDifference } from "../store/reconciliation.js";
+import { behind, lookForMissing } from "./compare-band.js";
+import type { HeldRun, PhaseStep, Position } from "./reconcile-run.js";
+import { repairFinding } from "./repair-finding.js";
+
+type Page = Extract<PageOutcome<ListedCharge>, { type: "page" }>;
+
+/** One page of the provider's charge objects against our payments, both ways. */
+export async function compareCharges(held: HeldRun, position: Position): Promise<PhaseStep> {
+  const { deps, run } = held;
+  const { windowFrom: createdFrom, windowTo: createdTo } = run;
+  const request = { createdFrom, createdTo, cursor: position.after };
+  const page = await held.ask("list_charges", () => deps.provider.listCharges(request));
+  held.recent.add([...page.items.map(({ id }) => id), ...page.unreadable]);
+  const findings = position.isCompared ? [] : await comparePage(held, page);
+  const band = await lookForMissing(held, position, page, {
+    prefix: "pay",
+    read: (ids) => readChargesInBand(deps.db.sql, held.account, ids),
+    rowId: ({ paymentId }) => paymentId,
+    objectId: ({ objectId }) => objectId,
+    ask: (objectId) => deps.provider.getCharge(objectId),
+    missing: missingThere,
+  });
+  for (const difference of band.missing) findings.push(await repairFinding(held, difference));
+  const objects = position.isCompared ? 0 : page.items.length + page.unreadable.length;
+  return { objects, findings, position: behind(position, page, band) };
+}
+
+async function comparePage(held: HeldRun, page: Page): Promise<FoundDifference[]> {
+  const unreadable = page.unreadable.map((id) => ({ objectId: id, attemptId: null, tenantId: null }));
+  const read = await readCounterparts(held, [...page.items.map(wantedOf), ...unreadable]);
+  const findings: FoundDifference[] = [];
+  for (const charge of page.items) {
+    for (const difference of compareCharge(charge, read(wantedOf(charge)), held.moment)) {
+      findings.push(await repairFinding(held, difference, charge));
+    }
+  }
+  for (const wanted of unreadable) {
+    const { owner } = read(wanted);
+    if (owner === null) continue;
+    const difference: Difference = unreadableObject(wanted.objectId, owner);
+    findings.push(await repairFinding(held, difference));
+  }
+  return findings;
+}
+
+export function wantedOf(charge: Pick<ListedCharge, "id" | "attemptId" | "tenantId">): WantedObject {
+  return { objectId: charge.id, attemptId: charge.attemptId, tenantId: charge.tenantId };
+}
+
+/** What we have of these objects: whose they are, and whom their marks name where they are nobody's. */
+export async function readCounterparts({ deps }: HeldRun, wanted: readonly WantedObject[]) {
+  const { sql } = deps.db;
+  const owners = await withDatabase(() => readOwners(sql, deps.provider.name, wanted));
+  const unowned = wanted.filter(
+    ({ objectId, attemptId, tenantId }) => !owners.has(objectId) && attemptId !== null && tenantId !== null,
+  );
+  const marked = await withDatabase(() => readMarked(sql, unowned));
+  const tenantIds = new Set(unowned.flatMap(({ tenantId }) => (tenantId === null ? [] : [tenantId])));
+  const tenants = await withDatabase(() => readTenants(sql, [...tenantIds]));
+  return ({ objectId, tenantId }: WantedObject) => ({
+    owner: owners.get(objectId) ?? null,
+    marked: marked.get(objectId) ?? null,
+    isTenantKnown: tenantId !== null && tenants.has(tenantId),
+  });
+}

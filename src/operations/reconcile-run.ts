@@ -1,0 +1,182 @@
+import type { Evidence } from "../domain/provider.js";
+import type { Moment, SettledBefore } from "../domain/reconcile.js";
+import { withDatabase } from "../store/db.js";
+import type { ClaimedEvent } from "../store/provider-events.js";
+import {
+  type ClaimedRun,
+  type FoundDifference,
+  type Run,
+  type RunTrigger,
+  renewRun,
+} from "../store/reconciliation.js";
+import type { Deps } from "./deps.js";
+import { askProvider } from "./provider-event-steps.js";
+
+/** What a run goes through, in this order; only a recovery waits for its attempts. */
+export const PHASES = [
+  "charges",
+  "refunds",
+  "disputes",
+  "transactions",
+  "events",
+  "attempts",
+  "verify",
+] as const;
+export type Phase = (typeof PHASES)[number];
+
+export function phasesOf(trigger: RunTrigger): readonly Phase[] {
+  return PHASES.filter((phase) => phase !== "attempts" || trigger === "recover");
+}
+
+/** Where a run is within its phase: what its cursor column holds, as JSON. */
+export interface Position {
+  /** The provider's cursor; null: the first page. */
+  readonly after: string | null;
+  /** The objects of this page are compared, and some of our rows of its time are left. */
+  readonly isCompared: boolean;
+  /** Our rows from this id on are compared; null: none is. */
+  readonly before: string | null;
+  /** Steps in a row that the provider did not answer. */
+  readonly failures: number;
+  /** Phases that our credential may not read. */
+  readonly skipped: readonly Phase[];
+  /** When the present phase began to wait for something, RFC 3339. */
+  readonly since: string | null;
+}
+
+const BEGINNING: Position = {
+  after: null,
+  isCompared: false,
+  before: null,
+  failures: 0,
+  skipped: [],
+  since: null,
+};
+
+export function positionOf({ cursor }: Run): Position {
+  return cursor === null ? BEGINNING : { ...BEGINNING, ...(JSON.parse(cursor) as Partial<Position>) };
+}
+
+/** The beginning of the phase after this one. */
+export function nextPhase({ skipped }: Position): Position {
+  return { ...BEGINNING, skipped };
+}
+
+/** What one step brought. */
+export interface PhaseStep {
+  /** Objects of the provider's that were compared. */
+  readonly objects: number;
+  readonly findings: readonly FoundDifference[];
+  /** Where it goes on; null: the phase is over. */
+  readonly position: Position | null;
+  /** There is nothing to do before something else has happened. */
+  readonly waits?: true;
+}
+
+/** The provider did not answer, so the step is made again. */
+export class Unanswered extends Error {
+  override readonly name = "Unanswered";
+  constructor(readonly reason: string) {
+    super(`the provider did not answer: ${reason}`);
+  }
+}
+
+/** Somebody else has taken the run over. */
+export class RunLost extends Error {
+  override readonly name = "RunLost";
+}
+
+/** Ids that a page and those before it have shown: a row whose object is among them need not be asked about. */
+export class RecentObjects {
+  #name = "";
+  readonly #ids = new Set<string>();
+
+  /** Forgets what another run or phase has seen. */
+  of(run: Run): this {
+    const name = `${run.id} ${run.phase}`;
+    if (name !== this.#name) this.#ids.clear();
+    this.#name = name;
+    return this;
+  }
+
+  add(ids: Iterable<string>): void {
+    for (const id of ids) this.#ids.add(id);
+    for (const id of this.#ids) {
+      if (this.#ids.size <= MOST_REMEMBERED) break;
+      this.#ids.delete(id);
+    }
+  }
+
+  has(id: string): boolean {
+    return this.#ids.has(id);
+  }
+}
+
+/** Some pages: our clock and the provider's seldom differ by more than one. What is forgotten is asked about. */
+const MOST_REMEMBERED = 2_000;
+
+/** A comparison in this process's hands. */
+export class HeldRun {
+  #renewedAtMs: number;
+
+  constructor(
+    readonly deps: Deps,
+    readonly run: ClaimedRun,
+    readonly recent: RecentObjects,
+  ) {
+    this.#renewedAtMs = deps.clock.monotonicMs();
+  }
+
+  /** What changed here after it is not compared with a list that may be older; after a restore, all is old. */
+  get settledBefore(): SettledBefore {
+    const { claimedAt, trigger } = this.run;
+    return trigger === "recover" ? null : new Date(claimedAt.getTime() - this.deps.settings.reconcileLagMs);
+  }
+
+  get moment(): Moment {
+    const keysGoneBefore = new Date(this.run.claimedAt.getTime() - this.deps.settings.providerKeyLifetimeMs);
+    return { settledBefore: this.settledBefore, keysGoneBefore };
+  }
+
+  get account() {
+    const { provider } = this.deps;
+    return { provider: provider.name, account: this.run.account, livemode: provider.livemode };
+  }
+
+  /** Repairs are made by what applies the provider's events; this stands for the event, and is no row of the inbox. */
+  eventAbout(objectId: string): ClaimedEvent {
+    return {
+      provider: this.run.provider,
+      eventId: this.run.id,
+      type: "reconciliation",
+      livemode: this.deps.provider.livemode,
+      objectId,
+      payload: "",
+      tries: 1,
+      claimedAt: this.run.claimedAt,
+    };
+  }
+
+  /** Before anything that takes long. Throws RunLost where somebody else has taken the run over. */
+  async keep(): Promise<void> {
+    const { deps, run } = this;
+    const heldForMs = deps.clock.monotonicMs() - this.#renewedAtMs;
+    if (heldForMs < deps.settings.attemptLeaseMs / 4) return;
+    const renewedAtMs = deps.clock.monotonicMs();
+    if (!(await withDatabase(() => renewRun(deps.db.sql, run, deps.settings.attemptLeaseMs)))) {
+      throw new RunLost();
+    }
+    this.#renewedAtMs = renewedAtMs;
+  }
+
+  /** One question, under the lease. Throws Unanswered, RunLost. */
+  async ask<A extends { readonly type: string; readonly evidence: Evidence }>(
+    name: string,
+    question: () => Promise<A>,
+  ): Promise<Exclude<A, { readonly type: "unanswered" }>> {
+    await this.keep();
+    const answer = await askProvider(this.deps, name, question);
+    if (answer.type === "unanswered") throw new Unanswered((answer as unknown as { reason: string }).reason);
+    return answer as Exclude<A, { readonly type: "unanswered" }>;
+  }
+}

@@ -1,0 +1,219 @@
+import { PawlError } from "../domain/errors.js";
+import { newId } from "../lib/ids.js";
+import { withDatabase } from "../store/db.js";
+import {
+  type ClaimedRun,
+  claimRun,
+  commitStep,
+  insertRun,
+  purgeReconciliation,
+  type Run,
+  readRun,
+  startDueRun,
+} from "../store/reconciliation.js";
+import { endRecovery } from "../store/recovery.js";
+import { compareDisputes, compareTransactions, takeUndelivered } from "./compare-after-charge.js";
+import { compareCharges } from "./compare-charges.js";
+import { compareRefunds } from "./compare-refunds.js";
+import type { Deps } from "./deps.js";
+import {
+  HeldRun,
+  nextPhase,
+  type Phase,
+  type PhaseStep,
+  type Position,
+  phasesOf,
+  positionOf,
+  RecentObjects,
+  RunLost,
+  Unanswered,
+} from "./reconcile-run.js";
+import { startDueRecovery, waitForAttempts } from "./recover.js";
+import { verifyFindings } from "./verify-findings.js";
+
+const PHASE_STEPS: Readonly<Record<Phase, (held: HeldRun, position: Position) => Promise<PhaseStep>>> = {
+  charges: compareCharges,
+  refunds: compareRefunds,
+  disputes: compareDisputes,
+  transactions: compareTransactions,
+  events: takeUndelivered,
+  attempts: waitForAttempts,
+  verify: verifyFindings,
+};
+
+/** Steps in a row that the provider does not answer, after which the run has failed; the next one begins anew. */
+const MOST_FAILURES = 20;
+/** How long ended runs and closed findings are kept. */
+const KEPT_MS = 90 * 86_400_000;
+const PURGED_AT_ONCE = 500;
+/** Between two looks at what a run waits for, where somebody waits for the run. */
+const LOOK_AGAIN_MS = 500;
+
+/** `idle`: nothing to do, or somebody else is at it. */
+export type StepResult = "again" | "wait" | "ended" | "idle";
+
+/** The comparisons with the provider that this process has a hand in: one step at a time, each committed. */
+export class Comparison {
+  readonly #recent = new RecentObjects();
+
+  constructor(private readonly deps: Deps) {}
+
+  /** One round of the worker: begins what is due, takes one step. True: there is more at once. */
+  async round(): Promise<boolean> {
+    const account = await this.#account();
+    if (account === null) return false;
+    if (this.deps.recovery.isRecovering()) await startDueRecovery(this.deps, account);
+    else await this.#startDue(account);
+    return (await this.step(null)) === "again";
+  }
+
+  /** A comparison of a window, asked for by a person; yields its id. Throws service_unavailable without an account. */
+  async begin(window: { readonly from: Date; readonly to: Date }): Promise<string> {
+    const account = await this.accountOrThrow();
+    const id = newId("rec");
+    const { db, provider } = this.deps;
+    await withDatabase(() =>
+      insertRun(db.sql, {
+        provider: provider.name,
+        id,
+        account,
+        trigger: "command",
+        windowFrom: window.from,
+        windowTo: window.to,
+        phase: "charges",
+      }),
+    );
+    return id;
+  }
+
+  /** Takes steps of this run until it has ended, whoever ends it; `onStep` is told how far it is. */
+  async drive(id: string, onStep: (run: Run) => void = () => undefined): Promise<Run> {
+    for (;;) {
+      const result = await this.step(id);
+      const run = await withDatabase(() => readRun(this.deps.db.sql, this.deps.provider.name, id));
+      if (run === null) throw new Error(`the run ${id} is missing`);
+      onStep(run);
+      if (run.state !== "running") return run;
+      if (result !== "again") await this.deps.clock.sleep(LOOK_AGAIN_MS);
+    }
+  }
+
+  /** One step of the named run, or of whichever is there. */
+  async step(id: string | null): Promise<StepResult> {
+    const { deps } = this;
+    const account = await this.accountOrThrow();
+    const run = await withDatabase(() =>
+      claimRun(deps.db.sql, {
+        provider: deps.provider.name,
+        account,
+        owner: deps.workerName,
+        leaseMs: deps.settings.attemptLeaseMs,
+        id,
+      }),
+    );
+    if (run === null) return "idle";
+    const held = new HeldRun(deps, run, this.#recent.of(run));
+    const phase = phasesOf(run.trigger).find((name) => name === run.phase);
+    if (phase === undefined) throw new Error(`run ${run.id} is in the unknown phase ${run.phase}`);
+    try {
+      const step = await PHASE_STEPS[phase](held, positionOf(run));
+      await deps.probe("before_page_committed");
+      return await this.#commit(held, phase, step);
+    } catch (error) {
+      if (error instanceof RunLost) return "idle";
+      if (error instanceof Unanswered) return this.#afterFailure(run, phase, error.reason);
+      throw error;
+    }
+  }
+
+  async #commit(held: HeldRun, phase: Phase, step: PhaseStep): Promise<StepResult> {
+    const { run } = held;
+    if (step.position !== null) {
+      const isWritten = await this.#write(run, phase, step.position, step);
+      return !isWritten ? "idle" : step.waits === true ? "wait" : "again";
+    }
+    const phases = phasesOf(run.trigger);
+    const next = phases[phases.indexOf(phase) + 1];
+    const position = nextPhase(positionOf(run));
+    if (next !== undefined) return (await this.#write(run, next, position, step)) ? "again" : "idle";
+    if (run.trigger === "recover") {
+      // Under the lease, and before the run has ended: one that dies in between is ended by the next owner.
+      await held.keep();
+      await withDatabase(() => endRecovery(this.deps.db.sql, run.id));
+      await this.deps.recovery.check();
+    }
+    return (await this.#write(run, phase, position, step, "completed")) ? "ended" : "idle";
+  }
+
+  /** The same step again, later; without the permission to read a list, on with the next one. */
+  async #afterFailure(run: ClaimedRun, phase: Phase, reason: string): Promise<StepResult> {
+    const position = positionOf(run);
+    const nothing = { objects: 0, findings: [] };
+    const phases = phasesOf(run.trigger);
+    const next = phases[phases.indexOf(phase) + 1];
+    if (reason === "forbidden" && next !== undefined) {
+      const skipped = { ...nextPhase(position), skipped: [...position.skipped, phase] };
+      return (await this.#write(run, next, skipped, nothing)) ? "again" : "idle";
+    }
+    const failures = position.failures + 1;
+    const state = failures < MOST_FAILURES ? "running" : "failed";
+    const error = `${phase}: the provider did not answer (${reason})`;
+    this.deps.log.warn({ run: run.id, phase, reason, failures }, "reconciliation: no answer");
+    const isWritten = await this.#write(run, phase, { ...position, failures }, nothing, state, error);
+    return !isWritten ? "idle" : state === "failed" ? "ended" : "wait";
+  }
+
+  async #write(
+    run: ClaimedRun,
+    phase: Phase,
+    position: Position,
+    step: Pick<PhaseStep, "objects" | "findings">,
+    state: Run["state"] = "running",
+    error: string | null = null,
+  ): Promise<boolean> {
+    const { skipped } = position;
+    const unread =
+      skipped.length === 0 ? null : `not compared, since the key may not read it: ${skipped.join(", ")}`;
+    const isWritten = await withDatabase(() =>
+      commitStep(this.deps.db.sql, run, {
+        phase,
+        cursor: JSON.stringify(position),
+        state,
+        objects: step.objects,
+        findings: step.findings,
+        error: error ?? unread,
+        leaseMs: this.deps.settings.attemptLeaseMs,
+      }),
+    );
+    if (state !== "running")
+      this.deps.log.info({ run: run.id, trigger: run.trigger, state }, "reconciliation ended");
+    await this.deps.probe("after_page_committed");
+    return isWritten;
+  }
+
+  async #startDue(account: string): Promise<void> {
+    const { db, provider, settings } = this.deps;
+    const isStarted = await withDatabase(() =>
+      startDueRun(db.sql, {
+        provider: provider.name,
+        account,
+        everyMs: settings.reconcileEveryMs,
+        windowMs: settings.reconcileWindowMs,
+        lagMs: settings.reconcileLagMs,
+        phase: "charges",
+      }),
+    );
+    if (isStarted) await withDatabase(() => purgeReconciliation(db.sql, KEPT_MS, PURGED_AT_ONCE));
+  }
+
+  async #account(): Promise<string | null> {
+    const view = await this.deps.account.resolve();
+    return view.type === "known" ? view.accountId : null;
+  }
+
+  async accountOrThrow(): Promise<string> {
+    const account = await this.#account();
+    if (account !== null) return account;
+    throw new PawlError("service_unavailable", "The provider does not tell which account this is.");
+  }
+}

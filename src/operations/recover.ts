@@ -1,0 +1,79 @@
+import { newId } from "../lib/ids.js";
+import { withDatabase } from "../store/db.js";
+import { type FoundDifference, insertRun, listRunning, type Run } from "../store/reconciliation.js";
+import { countUnanswered, endRecoveryByHand, readNewestTrace } from "../store/recovery.js";
+import type { Deps } from "./deps.js";
+import type { HeldRun, PhaseStep, Position } from "./reconcile-run.js";
+import { TIMELINE_CHANGED } from "./recovery-watch.js";
+
+/** Clocks of processes and of the provider, and statements that took long, lie within it. */
+const TRACE_MARGIN_MS = 3_600_000;
+/** A UUIDv7 begins with the milliseconds since 1970. */
+const ID_TIME = /^[a-z]+_([0-9a-f]{12})/;
+const NO_FINDINGS: readonly FoundDifference[] = [];
+
+/**
+ * Nothing is sent from here on, every open attempt is asked about, and what the provider made since then is compared and
+ * taken in; yields the comparison's id. One that reaches as far back and is under way is gone on with.
+ */
+export async function beginRecoverySince(deps: Deps, account: string, since: Date): Promise<string> {
+  await deps.recovery.begin("asked_for", null);
+  return joinOrStart(deps, account, since);
+}
+
+/**
+ * Where a standby was promoted, the recovery begins by itself, from the latest time of which the data still tells. Data
+ * that stands in another cluster or database may be a copy beside the original: there a person says `pawl recover`.
+ */
+export async function startDueRecovery(deps: Deps, account: string): Promise<void> {
+  if (deps.recovery.current()?.reason !== TIMELINE_CHANGED) return;
+  const running = await runningRecoveries(deps, account);
+  if (running.length > 0) return;
+  const trace = await withDatabase(() => readNewestTrace(deps.db.sql));
+  const newest = Math.max(trace.at.getTime(), timeOfId(trace.paymentId));
+  await joinOrStart(deps, account, new Date(newest - TRACE_MARGIN_MS));
+}
+
+async function joinOrStart(deps: Deps, account: string, since: Date): Promise<string> {
+  const running = await runningRecoveries(deps, account);
+  const joined = running.find(({ windowFrom }) => windowFrom.getTime() <= since.getTime());
+  if (joined !== undefined) return joined.id;
+  const id = newId("rec");
+  await withDatabase(() =>
+    insertRun(deps.db.sql, {
+      provider: deps.provider.name,
+      id,
+      account,
+      trigger: "recover",
+      windowFrom: since,
+      windowTo: deps.clock.now(),
+      phase: "charges",
+    }),
+  );
+  return id;
+}
+
+async function runningRecoveries(deps: Deps, account: string): Promise<Run[]> {
+  const running = await withDatabase(() => listRunning(deps.db.sql, deps.provider.name, account));
+  return running.filter(({ trigger }) => trigger === "recover");
+}
+
+/** A step of a recovery that waits until every open attempt has been asked about, and has had an answer. */
+export async function waitForAttempts({ deps }: HeldRun, position: Position): Promise<PhaseStep> {
+  const unanswered = await withDatabase(() => countUnanswered(deps.db.sql));
+  if (unanswered === 0) return { objects: 0, findings: NO_FINDINGS, position: null };
+  deps.log.info({ unanswered }, "recovering: attempts that have had no answer yet");
+  return { objects: 0, findings: NO_FINDINGS, position: { ...position, failures: 0 }, waits: true };
+}
+
+/** For the operator who knows better. False: no recovery was under way. */
+export async function endRecoveryNow(deps: Pick<Deps, "db" | "log">, reason: string): Promise<boolean> {
+  const ended = await withDatabase(() => endRecoveryByHand(deps.db.sql, reason));
+  if (ended) deps.log.warn({ reason }, "recovery ended by hand");
+  return ended;
+}
+
+function timeOfId(id: string | null): number {
+  const digits = id === null ? null : ID_TIME.exec(id);
+  return digits?.[1] === undefined ? 0 : Number.parseInt(digits[1], 16);
+}

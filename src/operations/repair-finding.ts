@@ -1,0 +1,106 @@
+import { providerKey } from "../domain/attempt.js";
+import type { Difference, FindingState } from "../domain/finding.js";
+import type { ListedCharge } from "../domain/provider.js";
+import { readMarked } from "../store/counterparts.js";
+import { withDatabase } from "../store/db.js";
+import type { FoundDifference } from "../store/reconciliation.js";
+import { askProvider, flag, nudge } from "./provider-event-steps.js";
+import { rebuildPayment, rebuildRefund } from "./rebuild-rows.js";
+import type { HeldRun } from "./reconcile-run.js";
+import { recordDispute } from "./record-dispute.js";
+import { recordExternalRefund } from "./record-external-refund.js";
+
+/** `done`: the difference is no more. `open`: it stands, or an attempt has been asked to mend it. */
+interface Repaired {
+  readonly state: FindingState;
+  /** What a person should know beside the difference itself. */
+  readonly note?: string;
+}
+
+const OPEN: Repaired = { state: "open" };
+const DONE: Repaired = { state: "repaired" };
+
+/**
+ * Does what is provable about a difference, by the ways that everything else takes, and yields it with the state that
+ * it is in then. Each repair has the effect of one, however often it is made: a run that dies is made again.
+ */
+export async function repairFinding(
+  held: HeldRun,
+  { repair, ...difference }: Difference,
+  charge: ListedCharge | null = null,
+): Promise<FoundDifference> {
+  await held.keep();
+  await held.deps.probe("before_repair");
+  const { state, note } = await attemptRepair(held, { repair, ...difference }, charge);
+  await held.deps.probe("after_repair");
+  const detail = note === undefined ? difference.detail : `${difference.detail}; ${note}`;
+  const { kind, objectId, paymentId } = difference;
+  const about = { kind, object: objectId, payment: paymentId, run: held.run.id, repair: repair.type, state };
+  held.deps.log.warn(about, `reconciliation: ${detail}`);
+  return { ...difference, detail, state };
+}
+
+async function attemptRepair(
+  held: HeldRun,
+  { repair, objectId }: Difference,
+  charge: ListedCharge | null,
+): Promise<Repaired> {
+  const { deps } = held;
+  const event = held.eventAbout(objectId);
+  switch (repair.type) {
+    case "none":
+      return OPEN;
+    case "nudge":
+      // The attempt looks for itself; whether that has helped is seen afterwards.
+      await nudge(deps, event, repair.attempt);
+      return OPEN;
+    case "flag":
+      await flag(deps, event, repair.attempt, repair.reason);
+      return OPEN;
+    case "cancel_object":
+      return cancelOrphan(held, repair, objectId);
+    case "record_refund": {
+      const applied = await recordExternalRefund(deps, event, repair.refund, repair.charge);
+      const isRecorded = applied.type === "done" && applied.outcome !== "provider_amount_mismatch";
+      return isRecorded ? DONE : OPEN;
+    }
+    case "record_dispute": {
+      const applied = await recordDispute(deps, event, repair.disputeId);
+      if (applied.type === "again") return { state: "open", note: applied.reason };
+      const isRecorded = applied.type !== "not_ours" && applied.outcome !== "provider_amount_mismatch";
+      return isRecorded ? DONE : OPEN;
+    }
+    case "rebuild_payment": {
+      if (held.run.trigger !== "recover" || charge === null) return OPEN;
+      return (await rebuildPayment(held, charge)) ? DONE : OPEN;
+    }
+    case "rebuild_refund":
+      if (held.run.trigger !== "recover") return OPEN;
+      return (await rebuildRefund(held, repair.charge, repair.refund)) ? DONE : OPEN;
+  }
+}
+
+/**
+ * Cancels an object that nobody confirms, under a key derived from the attempt and the object. Only what the provider,
+ * asked again, still shows unconfirmed, and no attempt can adopt any more; and it is done only once it is read back.
+ */
+async function cancelOrphan(
+  { deps }: HeldRun,
+  marks: { readonly attemptId: string; readonly tenantId: string },
+  objectId: string,
+): Promise<Repaired> {
+  const before = await askProvider(deps, "get", () => deps.provider.getCharge(objectId));
+  if (before.type !== "found" || before.charge.status !== "created") return OPEN;
+  const marked = await withDatabase(() => readMarked(deps.db.sql, [{ objectId, ...marks }]));
+  const attempt = marked.get(objectId);
+  const mayBeAdopted =
+    attempt !== undefined &&
+    (attempt.inWork || (attempt.objectId === null ? !attempt.ended : attempt.objectId === objectId));
+  if (mayBeAdopted) return { state: "open", note: "its attempt is at work again" };
+  const base = providerKey({ id: marks.attemptId, fenceRound: 1 }, "create");
+  const context = { idempotencyKey: `${base}:orphan:${objectId}`, resend: false };
+  const sent = await askProvider(deps, "cancel_orphan", () => deps.provider.cancelCharge(objectId, context));
+  const after = await askProvider(deps, "get", () => deps.provider.getCharge(objectId));
+  if (after.type === "found" && after.charge.status === "canceled") return DONE;
+  return { state: "open", note: `the cancel came to ${sent.type}` };
+}

@@ -1,0 +1,205 @@
+import { closedAs, type Difference } from "../domain/finding.js";
+import { compareCharge, missingThere } from "../domain/reconcile.js";
+import {
+  compareDispute,
+  compareFee,
+  compareRefund,
+  feeFactOf,
+  refundMissingThere,
+} from "../domain/reconcile-after-charge.js";
+import { type ReadCharge, readFacts, readOwners, readRefundsOf } from "../store/counterparts.js";
+import { withDatabase } from "../store/db.js";
+import { type Finding, type FoundDifference, listOpenFindings } from "../store/reconciliation.js";
+import { readCounterparts } from "./compare-charges.js";
+import { readRefundCounterparts } from "./compare-refunds.js";
+import { type HeldRun, type PhaseStep, type Position, Unanswered } from "./reconcile-run.js";
+import { repairFinding } from "./repair-finding.js";
+
+const MOST_READ = 200;
+/** Looked at in one step, each with a question or two. */
+const MOST_LOOKED_AT = 20;
+/** What has been asked to mend a difference is given so long before the run says that it stands. */
+const PATIENCE_MS = 20_000;
+
+type Look =
+  /** An attempt is at work on it, or about to be. */
+  | { readonly type: "pending" }
+  | { readonly type: "unanswered" }
+  | { readonly type: "looked"; readonly differences: readonly Difference[] };
+
+const NOTHING: Look = { type: "looked", differences: [] };
+
+/**
+ * Looks again at every open difference, of this run or an earlier one: at the object itself, and at our rows as they are
+ * now. What is the same by now is closed; what an attempt is at work on is waited for a while.
+ */
+export async function verifyFindings(held: HeldRun, position: Position): Promise<PhaseStep> {
+  const { deps, run } = held;
+  // A millisecond on, since that is what a time keeps here and the database counts finer.
+  const seenBefore = new Date(position.since ?? run.claimedAt.getTime() + 1);
+  const open = await withDatabase(() =>
+    listOpenFindings(deps.db.sql, run.provider, { seenBefore, limit: MOST_READ }),
+  );
+  const isPatient = run.claimedAt.getTime() - seenBefore.getTime() < PATIENCE_MS;
+  const findings: FoundDifference[] = [];
+  let looks = 0;
+  for (const finding of open) {
+    if (looks === MOST_LOOKED_AT) break;
+    const look = await lookAgain(held, finding, isPatient);
+    if (look.type === "pending") continue;
+    looks += 1;
+    findings.push(...(await conclude(held, finding, look)));
+  }
+  if (open.length === 0) return { objects: 0, findings, position: null };
+  const going = { ...position, failures: 0, since: seenBefore.toISOString() };
+  return { objects: 0, findings, position: going, ...(looks === 0 ? ({ waits: true } as const) : {}) };
+}
+
+async function conclude(held: HeldRun, finding: Finding, look: Look): Promise<FoundDifference[]> {
+  const {
+    firstRun: _first,
+    lastRun,
+    firstSeenAt: _since,
+    lastSeenAt: _seen,
+    closedAt: _closed,
+    ...shown
+  } = finding;
+  if (look.type !== "looked") return [shown];
+  const found: FoundDifference[] = [];
+  for (const difference of look.differences) {
+    // The run's own pages have tried the repair already.
+    const isTried = lastRun === held.run.id && difference.kind === finding.kind;
+    const { repair: _repair, ...bare } = difference;
+    found.push(isTried ? { ...bare, state: "open" } : await repairFinding(held, difference));
+  }
+  const stands = look.differences.some(
+    ({ kind, objectId }) => kind === finding.kind && objectId === finding.objectId,
+  );
+  return stands ? found : [...found, { ...shown, state: closedAs(finding.kind) }];
+}
+
+async function lookAgain(held: HeldRun, finding: Finding, isPatient: boolean): Promise<Look> {
+  try {
+    switch (finding.kind) {
+      case "missing_here":
+      case "missing_there":
+      case "amount_differs":
+      case "currency_differs":
+      case "status_differs":
+      case "status_unrecognized":
+      case "orphaned_object":
+      case "foreign_object":
+      case "unreadable_object":
+      case "second_object":
+        return await lookAtCharge(held, finding, isPatient);
+      case "refund_missing_here":
+      case "refund_missing_there":
+      case "second_refund":
+      case "refund_outside":
+      case "refund_differs":
+        return await lookAtRefund(held, finding, isPatient);
+      case "dispute_differs":
+        return await lookAtDispute(held, finding);
+      case "fee_differs":
+        return await lookAtFee(held, finding, isPatient);
+      case "event_undelivered":
+        return NOTHING;
+    }
+  } catch (error) {
+    if (error instanceof Unanswered) return { type: "unanswered" };
+    throw error;
+  }
+}
+
+/** Null: nothing is in its way. While there is patience, an attempt that is due is given the time to look itself. */
+function inTheWay(
+  ours: { readonly inWork: boolean; readonly isDue: boolean } | null,
+  isPatient: boolean,
+): Look | null {
+  if (ours === null) return null;
+  if (isPatient && (ours.inWork || ours.isDue)) return { type: "pending" };
+  return ours.inWork ? { type: "unanswered" } : null;
+}
+
+async function lookAtCharge(held: HeldRun, finding: Finding, isPatient: boolean): Promise<Look> {
+  const { provider } = held.deps;
+  const wanted = {
+    objectId: finding.objectId,
+    attemptId: theirs(finding, "payment_attempt_id"),
+    tenantId: finding.tenantId,
+  };
+  const { owner, marked, ...rest } = (await readCounterparts(held, [wanted]))(wanted);
+  const obstacle = inTheWay(owner ?? marked, isPatient);
+  if (obstacle !== null) return obstacle;
+  const answer = await held.ask("get", () => provider.getCharge(finding.objectId));
+  if (answer.type === "found") {
+    return { type: "looked", differences: compareCharge(answer.charge, { owner, marked, ...rest }, { ...held.moment, settledBefore: null }) };
+  }
+  if (owner === null) return NOTHING;
+  return { type: "looked", differences: [missingThere({ ...owner, objectId: finding.objectId })] };
+}
+
+async function lookAtRefund(held: HeldRun, finding: Finding, isPatient: boolean): Promise<Look> {
+  const { provider } = held.deps;
+  const answer = await held.ask("get_refund", () => provider.getRefund(finding.objectId));
+  if (answer.type === "found") {
+    const counterpart = (await readRefundCounterparts(held, [answer.refund]))(answer.refund);
+    const obstacle = inTheWay(counterpart.refund, isPatient);
+    return obstacle ?? { type: "looked", differences: compareRefund(answer.refund, counterpart, null) };
+  }
+  const chargeId = theirs(finding, "provider_payment_id") ?? ours(finding, "provider_payment_id");
+  if (chargeId === null) return NOTHING;
+  const named = [{ refundId: finding.objectId, chargeId }];
+  const known = await withDatabase(() => readRefundsOf(held.deps.db.sql, provider.name, named));
+  const refund = known.get(finding.objectId) ?? null;
+  const obstacle = inTheWay(refund, isPatient);
+  if (obstacle !== null || refund === null) return obstacle ?? NOTHING;
+  return {
+    type: "looked",
+    differences: [refundMissingThere({ ...refund, providerRefundId: finding.objectId })],
+  };
+}
+
+async function lookAtDispute(held: HeldRun, finding: Finding): Promise<Look> {
+  const { provider } = held.deps;
+  const answer = await held.ask("get_dispute", () => provider.getDispute(finding.objectId));
+  if (answer.type !== "found") return NOTHING;
+  const { dispute } = answer;
+  const charge = await ownerOf(held, dispute.chargeId);
+  const kept = charge?.disputes.find(({ id }) => id === dispute.id) ?? null;
+  return { type: "looked", differences: compareDispute(dispute, charge, kept, null) };
+}
+
+/** Of a fee it is our books that can have changed; the provider's movement stands. */
+async function lookAtFee(held: HeldRun, finding: Finding, isPatient: boolean): Promise<Look> {
+  const charge = await ownerOf(held, theirs(finding, "provider_payment_id"));
+  const obstacle = inTheWay(charge, isPatient);
+  if (obstacle !== null || charge === null) return obstacle ?? NOTHING;
+  const { tenantId, paymentId } = charge;
+  const fact = feeFactOf(finding.objectId);
+  const entries = await withDatabase(() => readFacts(held.deps.db.sql, [{ tenantId, paymentId, fact }]));
+  const told = {
+    id: finding.objectId,
+    fee: Number(finding.theirs?.["fee"]),
+    currency: theirs(finding, "currency") ?? "",
+  };
+  const difference = compareFee(told, charge, entries.get(fact) ?? null);
+  return { type: "looked", differences: difference === null ? [] : [difference] };
+}
+
+async function ownerOf({ deps }: HeldRun, objectId: string | null): Promise<ReadCharge | null> {
+  if (objectId === null) return null;
+  const wanted = [{ objectId, attemptId: null, tenantId: null }];
+  const owners = await withDatabase(() => readOwners(deps.db.sql, deps.provider.name, wanted));
+  return owners.get(objectId) ?? null;
+}
+
+function theirs(finding: Finding, name: string): string | null {
+  const value = finding.theirs?.[name];
+  return typeof value === "string" ? value : null;
+}
+
+function ours(finding: Finding, name: string): string | null {
+  const value = finding.ours?.[name];
+  return typeof value === "string" ? value : null;
+}

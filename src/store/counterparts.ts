@@ -1,0 +1,228 @@
+import type { AttemptKind } from "../domain/attempt.js";
+import type { KeptDispute } from "../domain/dispute.js";
+import type { LedgerEntry } from "../domain/ledger.js";
+import type { PaymentStatus } from "../domain/payment.js";
+import type { OurCharge } from "../domain/reconcile.js";
+import type { OurRefund } from "../domain/reconcile-after-charge.js";
+import type { RefundStatus } from "../domain/refund.js";
+import type { Queryable } from "./db.js";
+import { jsonOrNull, type Row, requiredDate, textOrNull } from "./rows.js";
+
+/** What we have of objects that the provider shows: read by primary keys and by the index on the object's id. */
+
+/** An object of the provider's, and whom its marks name. */
+export interface WantedObject {
+  readonly objectId: string;
+  readonly attemptId: string | null;
+  readonly tenantId: string | null;
+}
+
+/** A charge of ours, with what its payment shows of disputes. */
+export interface ReadCharge extends OurCharge {
+  readonly disputes: readonly KeptDispute[];
+}
+
+/** Of a charge attempt `a` and its payment `p`. */
+function chargeColumns(db: Queryable) {
+  return db`a.tenant_id, a.id, a.payment_id, a.kind, a.livemode, a.provider_payment_id, a.state,
+      coalesce(a.lease_expires_at > now(), false) as leased,
+      a.nudged or coalesce(a.due_at <= now(), false) as due,
+      p.status, p.amount, p.currency, p.amount_captured, p.amount_capturable, p.open_effect, p.updated_at, p.disputes`;
+}
+
+function wantedRows(db: Queryable, wanted: readonly WantedObject[]) {
+  const rows = wanted.map(({ objectId, attemptId, tenantId }) => ({
+    object_id: objectId,
+    attempt_id: attemptId,
+    tenant_id: tenantId,
+  }));
+  return db`json_to_recordset(${JSON.stringify(rows)}::text::json) as w(object_id text, attempt_id text,
+      tenant_id text)`;
+}
+
+/** Whose objects these are, by the object's id. */
+export async function readOwners(
+  db: Queryable,
+  provider: string,
+  wanted: readonly WantedObject[],
+): Promise<Map<string, ReadCharge>> {
+  const rows = await db<Row[]>`
+    select w.object_id as wanted, ${chargeColumns(db)}
+      from ${wantedRows(db, wanted)}
+      join attempts a on a.kind = 'charge' and a.provider_payment_id = w.object_id and a.provider = ${provider}
+      join payments p on p.tenant_id = a.tenant_id and p.id = a.payment_id`;
+  return byWanted(rows, chargeOf);
+}
+
+/** The attempts that the objects' marks name, of whatever kind, with their payments. */
+export async function readMarked(
+  db: Queryable,
+  wanted: readonly WantedObject[],
+): Promise<Map<string, ReadCharge>> {
+  const rows = await db<Row[]>`
+    select w.object_id as wanted, ${chargeColumns(db)}
+      from ${wantedRows(db, wanted)}
+      join attempts a on a.tenant_id = w.tenant_id and a.id = w.attempt_id
+      join payments p on p.tenant_id = a.tenant_id and p.id = a.payment_id`;
+  return byWanted(rows, chargeOf);
+}
+
+/** Which of these tenants exist here. */
+export async function readTenants(db: Queryable, tenantIds: readonly string[]): Promise<Set<string>> {
+  const rows = await db<Row[]>`
+    select t.id from json_array_elements_text(${JSON.stringify(tenantIds)}::text::json) as w(id)
+      join tenants t on t.id = w.id`;
+  return new Set(rows.map((row) => row["id"] as string));
+}
+
+/** The refunds with these ids at the provider, of these charge objects' payments; `objectId` is the refund's. */
+export async function readRefundsOf(
+  db: Queryable,
+  provider: string,
+  wanted: readonly { readonly refundId: string; readonly chargeId: string }[],
+): Promise<Map<string, OurRefund>> {
+  const asked = wanted.map(({ refundId, chargeId }) => ({ refund_id: refundId, charge_id: chargeId }));
+  const rows = await db<Row[]>`
+    select w.refund_id as wanted, ${refundColumns(db)}
+      from json_to_recordset(${JSON.stringify(asked)}::text::json) as w(refund_id text, charge_id text)
+      join attempts c on c.kind = 'charge' and c.provider_payment_id = w.charge_id and c.provider = ${provider}
+      join refunds r on r.payment_id = c.payment_id and r.tenant_id = c.tenant_id
+                    and r.provider_refund_id = w.refund_id
+      join attempts a on a.tenant_id = r.tenant_id and a.id = r.attempt_id`;
+  return byWanted(rows, refundOf);
+}
+
+/** The refunds that the marks of these objects name. */
+export async function readMarkedRefunds(
+  db: Queryable,
+  wanted: readonly WantedObject[],
+): Promise<Map<string, OurRefund>> {
+  const rows = await db<Row[]>`
+    select w.object_id as wanted, ${refundColumns(db)}
+      from ${wantedRows(db, wanted)}
+      join attempts a on a.tenant_id = w.tenant_id and a.id = w.attempt_id
+      join refunds r on r.tenant_id = a.tenant_id and r.id = a.refund_id`;
+  return byWanted(rows, refundOf);
+}
+
+function refundColumns(db: Queryable) {
+  return db`a.tenant_id, a.id, a.payment_id, a.kind, a.livemode, a.provider_payment_id,
+      coalesce(a.lease_expires_at > now(), false) as leased,
+      a.nudged or coalesce(a.due_at <= now(), false) as due, r.id as refund_id, r.provider_refund_id, r.status,
+      r.amount, r.currency, r.updated_at`;
+}
+
+/** Between two ids of a kind, which tell when they were made: from `from` on, before `before`, newest first. */
+export interface IdBand {
+  readonly from: string;
+  readonly before: string;
+  readonly limit: number;
+}
+
+export interface AccountFilter {
+  readonly provider: string;
+  readonly account: string;
+  readonly livemode: boolean;
+}
+
+/** Charges of ours that have an object at the provider, by their payments' ids; across tenants, one range each. */
+export async function readChargesInBand(
+  db: Queryable,
+  { provider, account, livemode }: AccountFilter,
+  band: IdBand,
+): Promise<(ReadCharge & { readonly objectId: string })[]> {
+  const rows = await db<Row[]>`
+    select ${chargeColumns(db)}
+      from tenants t
+      join payments p on p.tenant_id = t.id and p.id >= ${band.from} and p.id < ${band.before}
+      join attempts a on a.tenant_id = p.tenant_id and a.id = p.attempt_id
+     where a.provider_payment_id is not null and a.provider = ${provider} and a.livemode = ${livemode}
+       and a.provider_account = ${account}
+     order by p.id desc limit ${band.limit}`;
+  return rows.map((row) => ({ ...chargeOf(row), objectId: row["provider_payment_id"] as string }));
+}
+
+/** Refunds of ours that the provider has named, by their ids. */
+export async function readRefundsInBand(
+  db: Queryable,
+  { provider, account, livemode }: AccountFilter,
+  band: IdBand,
+): Promise<(OurRefund & { readonly providerRefundId: string })[]> {
+  const rows = await db<Row[]>`
+    select ${refundColumns(db)}
+      from tenants t
+      join refunds r on r.tenant_id = t.id and r.id >= ${band.from} and r.id < ${band.before}
+      join attempts a on a.tenant_id = r.tenant_id and a.id = r.attempt_id
+     where r.provider_refund_id is not null and a.provider = ${provider} and a.livemode = ${livemode}
+       and a.provider_account = ${account}
+     order by r.id desc limit ${band.limit}`;
+  return rows.map((row) => ({ ...refundOf(row), providerRefundId: row["provider_refund_id"] as string }));
+}
+
+/** The first entries of these facts, each of its own payment. */
+export async function readFacts(
+  db: Queryable,
+  facts: readonly { readonly tenantId: string; readonly paymentId: string; readonly fact: string }[],
+): Promise<Map<string, Pick<LedgerEntry, "currency" | "debitAccount" | "amount">>> {
+  const wanted = facts.map(({ tenantId, paymentId, fact }) => ({
+    tenant_id: tenantId,
+    payment_id: paymentId,
+    fact,
+  }));
+  const rows = await db<Row[]>`
+    select e.fact as wanted, e.currency, e.debit_account, e.amount
+      from json_to_recordset(${JSON.stringify(wanted)}::text::json) as w(tenant_id text, payment_id text, fact text)
+      join ledger_entries e on e.tenant_id = w.tenant_id and e.payment_id = w.payment_id and e.fact = w.fact
+                           and e.leg = 1`;
+  return byWanted(rows, (row) => ({
+    currency: row["currency"] as string,
+    debitAccount: row["debit_account"] as LedgerEntry["debitAccount"],
+    amount: Number(row["amount"]),
+  }));
+}
+
+function byWanted<T>(rows: readonly Row[], read: (row: Row) => T): Map<string, T> {
+  return new Map(rows.map((row) => [row["wanted"] as string, read(row)]));
+}
+
+function chargeOf(row: Row): ReadCharge {
+  return {
+    ...referenceOf(row),
+    ended: row["state"] === "completed",
+    inWork: row["leased"] as boolean,
+    isDue: row["due"] as boolean,
+    status: row["status"] as PaymentStatus,
+    amount: Number(row["amount"]),
+    currency: row["currency"] as string,
+    amountCaptured: Number(row["amount_captured"]),
+    amountCapturable: Number(row["amount_capturable"]),
+    hasOpenEffect: textOrNull(row["open_effect"]) !== null,
+    changedAt: requiredDate(row["updated_at"]),
+    disputes: jsonOrNull<KeptDispute[]>(row["disputes"]) ?? [],
+  };
+}
+
+function refundOf(row: Row): OurRefund {
+  return {
+    attempt: referenceOf(row),
+    refundId: row["refund_id"] as string,
+    providerRefundId: textOrNull(row["provider_refund_id"]),
+    status: row["status"] as RefundStatus,
+    amount: Number(row["amount"]),
+    currency: row["currency"] as string,
+    inWork: row["leased"] as boolean,
+    isDue: row["due"] as boolean,
+    changedAt: requiredDate(row["updated_at"]),
+  };
+}
+
+function referenceOf(row: Row) {
+  return {
+    tenantId: row["tenant_id"] as string,
+    id: row["id"] as string,
+    paymentId: row["payment_id"] as string,
+    kind: row["kind"] as AttemptKind,
+    livemode: row["livemode"] as boolean,
+    objectId: textOrNull(row["provider_payment_id"]),
+  };
+}

@@ -1,0 +1,210 @@
+import type { Queryable } from "./db.js";
+import { dateOrNull, type Row, requiredDate, textOrNull } from "./rows.js";
+
+/** Which database the data stands in. A part that the database does not tell is null. */
+export interface DataIdentity {
+  /** Of the cluster: another one after a restore elsewhere or an upgrade that copies. */
+  readonly cluster: string | null;
+  /** Of the database and of a table in it: others after a dump is restored. */
+  readonly database: string;
+  /** Grows when a standby is promoted and when a backup is recovered. */
+  readonly timeline: number | null;
+}
+
+/** What the installation's row says, and what is the case. */
+export interface RecoveryReading {
+  /** Null: nothing was recorded yet. */
+  readonly recorded: DataIdentity | null;
+  readonly present: DataIdentity;
+  readonly recoveringSince: Date | null;
+  readonly reason: string | null;
+}
+
+const NOT_TOLD = "-";
+
+/** The installation's row, and the parts of the identity that every role may read. */
+export async function readRecovery(
+  db: Queryable,
+  control: Pick<DataIdentity, "cluster" | "timeline">,
+): Promise<RecoveryReading> {
+  const [row] = await db<Row[]>`
+    select i.*, (select oid::text from pg_database where datname = current_database()) as database_oid,
+           'installation'::regclass::oid::text as table_oid
+      from installation i`;
+  if (row === undefined) throw new Error("the installation row is missing");
+  return {
+    recorded: identityFrom(textOrNull(row["system_identifier"]), row["cluster_timeline"]),
+    present: { ...control, database: `${String(row["database_oid"])}.${String(row["table_oid"])}` },
+    recoveringSince: dateOrNull(row["recovering_since"]),
+    reason: textOrNull(row["recovery_reason"]),
+  };
+}
+
+/** Throws what PostgreSQL says where the role may not ask, or the server has no such function. */
+export async function readClusterIdentifier(db: Queryable): Promise<string> {
+  const [row] = await db<Row[]>`select system_identifier::text as id from pg_control_system()`;
+  return row?.["id"] as string;
+}
+
+/**
+ * The timeline that is written now: the last checkpoint's, which pg_control_checkpoint() tells, is older for a while
+ * after a promotion. Throws where the role may not ask, and on a standby.
+ */
+export async function readTimeline(db: Queryable): Promise<number> {
+  const [row] = await db<Row[]>`
+    select ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int as timeline`;
+  return Number(row?.["timeline"]);
+}
+
+/** One text for the column: cluster, database and table, so that a dump restored beside itself is seen too. */
+function identifierOf({ cluster, database }: DataIdentity): string {
+  return `${cluster ?? NOT_TOLD}/${database}`;
+}
+
+function identityFrom(identifier: string | null, timeline: unknown): DataIdentity | null {
+  if (identifier === null) return null;
+  const [cluster = NOT_TOLD, database = ""] = identifier.split("/");
+  return {
+    cluster: cluster === NOT_TOLD ? null : cluster,
+    database,
+    timeline: timeline === null ? null : Number(timeline),
+  };
+}
+
+/** Writes down where the data is. What is not told now stays as it was recorded. */
+export async function recordIdentity(db: Queryable, identity: DataIdentity): Promise<void> {
+  await db`
+    update installation set system_identifier = ${identifierOf(identity)},
+           cluster_timeline = coalesce(${identity.timeline}::int, cluster_timeline)`;
+}
+
+/**
+ * From now on every process only asks. Keeps since when and why where a recovery is under way already. With an identity,
+ * that one is recorded in the same commit, so that one change begins one recovery.
+ */
+export async function beginRecovery(
+  db: Queryable,
+  reason: string,
+  identity: DataIdentity | null,
+): Promise<void> {
+  const identifier = identity === null ? null : identifierOf(identity);
+  await db`
+    update installation
+       set recovery_reason = case when recovering_since is null then ${reason} else recovery_reason end,
+           recovering_since = coalesce(recovering_since, now()),
+           system_identifier = coalesce(${identifier}, system_identifier),
+           cluster_timeline = coalesce(${identity?.timeline ?? null}::int, cluster_timeline)`;
+}
+
+/** What an open attempt waits for until it has been asked about since the database changed. */
+export const DATABASE_CHANGED = "database_changed";
+/** Disjoint parts of the open attempts, so that no statement runs long. */
+export const MARK_PARTS = 16;
+
+/**
+ * What the rows of open attempts say of sends may be older than the sends: they are unknown until they are asked about,
+ * which is due now. An attempt under a live lease keeps its state, and is due when the lease is given back. Yields how
+ * many of this part were marked.
+ */
+export async function markOpenAttempts(db: Queryable, part: number): Promise<number> {
+  const marked = await db<Row[]>`
+    with open as (
+      select tenant_id, id, fence, coalesce(lease_expires_at > now(), false) as leased from attempts
+       where due_at is not null and (hashtext(id) & ${MARK_PARTS - 1}) = ${part}
+         and (wait_reason is null or wait_reason not in ('key_mismatch', 'provider_key_mismatch'))
+       order by tenant_id, id for update
+    )
+    update attempts a
+       set state = case when o.leased or a.state <> 'started' then a.state
+                        when a.kind = 'charge' then 'create_unknown' else 'send_unknown' end,
+           unresolved = a.unresolved or (not o.leased and a.state in ('started', 'charge_created')),
+           unknown_since = coalesce(a.unknown_since,
+             case when not o.leased and a.state in ('started', 'charge_created') then now() end),
+           wait_reason = ${DATABASE_CHANGED}, nudged = true,
+           due_at = case when o.leased then a.due_at else least(a.due_at, now()) end
+      from open o where a.tenant_id = o.tenant_id and a.id = o.id and a.fence = o.fence
+    returning a.id`;
+  return marked.length;
+}
+
+/** Reasons to wait that come from a question without an answer, or from none that could be asked. */
+const NOT_ANSWERED = [
+  DATABASE_CHANGED,
+  "timeout",
+  "connection_lost",
+  "server_error",
+  "unreadable",
+  "refused",
+  "unreachable",
+  "rate_limited",
+  "unauthorized",
+  "forbidden",
+  "provider_account_unknown",
+];
+
+/** Open attempts that have had no answer since they were marked. */
+export async function countUnanswered(db: Queryable): Promise<number> {
+  const [row] = await db<Row[]>`
+    select count(*)::int as attempts from attempts
+     where due_at is not null and wait_reason = any(string_to_array(${NOT_ANSWERED.join(",")}, ','))`;
+  return Number(row?.["attempts"] ?? 0);
+}
+
+/**
+ * Ends the recovery, unless another comparison that belongs to it still runs: `runId` is the caller's own. What was kept
+ * back is due at once. False: it goes on.
+ */
+export async function endRecovery(db: Queryable, runId: string): Promise<boolean> {
+  const ended = await db<Row[]>`
+    update installation set recovering_since = null, recovery_reason = null
+     where recovering_since is not null
+       and not exists (select from reconciliation_runs
+                        where state = 'running' and trigger = 'recover' and id <> ${runId})
+    returning singleton`;
+  if (ended.length === 1) await releaseKeptBack(db);
+  return ended.length === 1;
+}
+
+/** A person says that it is over: comparisons of the recovery end with that reason. False: none was under way. */
+export async function endRecoveryByHand(db: Queryable, reason: string): Promise<boolean> {
+  const ended = await db<Row[]>`
+    with stopped as (
+      update reconciliation_runs set state = 'failed', error = ${`ended by hand: ${reason}`}, finished_at = now()
+       where state = 'running' and trigger = 'recover'
+    )
+    update installation set recovering_since = null, recovery_reason = null
+     where recovering_since is not null
+    returning singleton`;
+  if (ended.length === 1) await releaseKeptBack(db);
+  return ended.length === 1;
+}
+
+async function releaseKeptBack(db: Queryable): Promise<void> {
+  await db`
+    update attempts set due_at = now()
+     where due_at > now() and wait_reason = 'recovering'
+       and (lease_expires_at is null or lease_expires_at <= now())`;
+}
+
+/**
+ * The latest time of which the data still tells: what was lost was written after it, since commits are lost from the end.
+ * From the newest payment of each tenant, by its id, and the newest comparison.
+ */
+export async function readNewestTrace(
+  db: Queryable,
+): Promise<{ readonly paymentId: string | null; readonly at: Date }> {
+  const [row] = await db<Row[]>`
+    select i.created_at, (select max(started_at) from reconciliation_runs) as compared_at,
+           (select max(newest.id) from tenants t
+             cross join lateral (select p.id from payments p where p.tenant_id = t.id order by p.id desc limit 1)
+                as newest) as payment_id
+      from installation i`;
+  if (row === undefined) throw new Error("the installation row is missing");
+  const times = [row["created_at"], row["compared_at"]].flatMap((at) =>
+    at === null ? [] : [requiredDate(at)],
+  );
+  return {
+    paymentId: textOrNull(row["payment_id"]),
+    at: new Date(Math.max(...times.map((at) => at.getTime()))),
+  };
+}

@@ -1,0 +1,211 @@
+import type { Question } from "../../../src/domain/charge-change.js";
+import type { AttemptReference } from "../../../src/domain/provider-event.js";
+import { ATTEMPT_METADATA_KEY, TENANT_METADATA_KEY } from "../../../src/providers/stripe/outcome.js";
+import type { Ref } from "../refs.js";
+import { accepts } from "./accept.js";
+import { agedTo } from "./aging.js";
+import { ACCEPTED, LONGEST_FLIGHT_MS, sinceStart } from "./clock.js";
+import type { Context } from "./context.js";
+import type { AttemptRow, Tables } from "./rows.js";
+import { EMPTY_TABLES } from "./start.js";
+import type { To } from "./step.js";
+import { nudge } from "./store.js";
+import type { Stripe } from "./stripe.js";
+import { capture, type Intent, paid, withIntent } from "./stripe-objects.js";
+import { executed, may, nameOf, nowOf, waysOf } from "./workers.js";
+import { HELD_MS } from "./wire.js";
+import type { World } from "./world.js";
+
+export type Actor = (context: Context, world: World, to: To) => void;
+
+/**
+ * Everybody but the workers. Each may act at any time, in any order. A person who resolves reviews joins here: an actor
+ * that writes an instruction to an attempt that is under review.
+ */
+export const ENVIRONMENT: readonly Actor[] = [
+  clients,
+  requestsUnderWay,
+  webhooks,
+  customers,
+  banks,
+  dashboard,
+  lapses,
+  time,
+  restores,
+];
+
+/** A client sends a request, and again whenever it likes. */
+function clients(context: Context, world: World, to: To): void {
+  for (const at of context.scenario.requests.keys()) accepts(context, world, at, to);
+}
+
+/** What nobody waits for any more is executed after all. */
+function requestsUnderWay(context: Context, world: World, to: To): void {
+  for (const [at, request] of world.flying.entries()) {
+    if (world.flying.indexOf(request) !== at) continue;
+    const flying = world.flying.filter((_, place) => place !== at);
+    for (const { way, cost } of waysOf(context, world, request, false)) {
+      const { stripe } = executed(context, world, request, way);
+      if (stripe === world.stripe) continue;
+      const says = () => `a ${request.value.call} that was still under way is executed${way.answer === null ? "" : `: it ${way.answer}`}`;
+      to({ ...world, flying, stripe, faults: world.faults - cost }, says);
+    }
+  }
+}
+
+/** Stripe tells of each object as often as it likes, in any order. An event makes an attempt due and writes nothing else. */
+function webhooks(context: Context, world: World, to: To): void {
+  const { judgeCharge, judgeRefund } = context.shipped;
+  const { stripe, tables } = world;
+  for (const intent of stripe.value.intents) {
+    const owner = reference(tables, ({ value }) => value.kind === "charge" && value.provider_payment_id === intent.id);
+    const subject = { type: "charge", objectId: intent.id, ...marks(intent) } as const;
+    tells(context, world, judgeCharge(subject, false, owner, owner === null ? marked(tables, intent) : null), to);
+  }
+  for (const refund of stripe.value.refunds) {
+    const owner = reference(
+      tables,
+      ({ value }) => value.kind === "charge" && value.provider_payment_id === refund.intentId,
+    );
+    const verdict = judgeRefund(marks(refund), false, owner, owner === null ? null : marked(tables, refund));
+    if (verdict.type !== "outside") tells(context, world, verdict, to);
+  }
+}
+
+function tells(
+  context: Context,
+  world: World,
+  verdict: ReturnType<Context["shipped"]["judgeCharge"]>,
+  to: To,
+): void {
+  if (verdict.type !== "nudge") return;
+  const at = world.tables.attempts.findIndex(({ value }) => value.id === verdict.attempt.id);
+  const { value: row } = world.tables.attempts[at]!;
+  // Under a lease the news waits for its end: an event that comes then does the same. So does none to what is due.
+  if (row.lease === "live" || row.due) return;
+  const tables = nudge(context, world.tables, at);
+  to({ ...world, tables }, () => `a webhook tells that there is news of ${nameOf(world.tables, at)}`);
+}
+
+function marks({ metadata }: { readonly metadata: Readonly<Record<string, string>> }) {
+  return { attemptId: metadata[ATTEMPT_METADATA_KEY] ?? null, tenantId: metadata[TENANT_METADATA_KEY] ?? null };
+}
+
+function marked(tables: Tables, object: { readonly metadata: Readonly<Record<string, string>> }) {
+  const { attemptId } = marks(object);
+  return reference(tables, ({ value }) => value.id === attemptId);
+}
+
+function reference(tables: Tables, fits: (row: Ref<AttemptRow>) => boolean): AttemptReference | null {
+  const row = tables.attempts.find(fits)?.value;
+  if (row === undefined) return null;
+  return {
+    tenantId: row.tenant_id,
+    id: row.id,
+    paymentId: row.payment_id,
+    kind: row.kind,
+    livemode: row.livemode,
+    objectId: row.provider_payment_id,
+  };
+}
+
+function withStripe(context: Context, world: World, stripe: Stripe): World {
+  return { ...world, stripe: context.refs.stripe.of(stripe) };
+}
+
+/** Whoever was asked to act does, or fails; whoever holds the client secret of a declined object pays it otherwise. */
+function customers(context: Context, world: World, to: To): void {
+  if (!context.scenario.customer) return;
+  const stripe = world.stripe.value;
+  for (const intent of stripe.intents) {
+    const declined = intent.status === "requires_payment_method" && intent.failed;
+    if (intent.status !== "requires_action" && !declined) continue;
+    const pays = withStripe(context, world, withIntent(stripe, paid(intent)));
+    to(pays, () => `the customer pays ${intent.id}${declined ? " with another card" : ""}`);
+    if (declined) continue;
+    const fails: Intent = { ...intent, status: "requires_payment_method", failed: true };
+    to(withStripe(context, world, withIntent(stripe, fails)), () => `the customer fails to pay ${intent.id}`);
+  }
+}
+
+/** What is on its way arrives, or comes back; a refund may come back even later. */
+function banks(context: Context, world: World, to: To): void {
+  const stripe = world.stripe.value;
+  for (const intent of stripe.intents) {
+    if (intent.status !== "processing") continue;
+    to(withStripe(context, world, withIntent(stripe, paid(intent))), () => `the bank pays ${intent.id}`);
+    const fails: Intent = { ...intent, status: "requires_payment_method", failed: true };
+    to(withStripe(context, world, withIntent(stripe, fails)), () => `the bank declines ${intent.id}`);
+  }
+  for (const refund of stripe.refunds) {
+    for (const status of ["succeeded", "failed"] as const) {
+      const follows = refund.status === "pending" || (refund.status === "succeeded" && status === "failed");
+      if (!follows || !context.scenario.bank.includes("refund_pends")) continue;
+      const refunds = stripe.refunds.map((one) => (one.id === refund.id ? { ...one, status } : one));
+      to(withStripe(context, world, { ...stripe, refunds }), () => `the bank says that ${refund.id} has ${status}`);
+    }
+  }
+}
+
+/** Somebody acts at Stripe's dashboard, each once. */
+function dashboard(context: Context, world: World, to: To): void {
+  const stripe = world.stripe.value;
+  for (const [at, act] of context.scenario.dashboard.entries()) {
+    if ((world.done & (1 << at)) !== 0) continue;
+    for (const intent of stripe.intents) {
+      const held = intent.status === "requires_capture";
+      if (!held && !(act === "cancel" && intent.status === "requires_action")) continue;
+      const changed: Intent =
+        act === "capture" ? capture(intent, intent.capturable).intent : { ...intent, status: "canceled", capturable: 0 };
+      const next = withStripe(context, world, withIntent(stripe, changed));
+      to({ ...next, done: world.done | (1 << at) }, () => `somebody ${act}s ${intent.id} at the dashboard`);
+    }
+  }
+}
+
+/** An authorisation that nobody captured ends at the provider. */
+function lapses(context: Context, world: World, to: To): void {
+  if (nowOf(context, world) < ACCEPTED.atMs + HELD_MS) return;
+  for (const intent of world.stripe.value.intents) {
+    if (intent.status !== "requires_capture") continue;
+    const lapsed: Intent = { ...intent, status: "canceled", capturable: 0, cancellationReason: "automatic" };
+    to(withStripe(context, world, withIntent(world.stripe.value, lapsed)), () => `the authorisation ${intent.id} lapses`);
+  }
+}
+
+/** Requests fly no longer than assumed. */
+function time(context: Context, world: World, to: To): void {
+  const next = context.scenario.moments[world.moment + 1];
+  if (next === undefined) return;
+  const flying = world.flying.filter(({ value }) => next.atMs - value.sentAtMs < LONGEST_FLIGHT_MS);
+  to(agedTo(context, { ...world, flying }, world.moment + 1), () => `time passes: ${next.name}`);
+}
+
+/** A backup is put back: what was written since is gone, here and not at Stripe. Nobody works meanwhile. */
+function restores(context: Context, world: World, to: To): void {
+  const first = world.tables.attempts[0]?.value;
+  if (first === undefined || !may(context, world, "restore") || sinceStart(first.created_at) !== 0) return;
+  const orphans = world.runs.flatMap(({ value: { step } }) => (step.type === "waits" ? [step.request] : []));
+  const sends = orphans.filter(({ value }) => value.key !== null);
+  const lost: World = {
+    ...world,
+    faults: world.faults - 1,
+    runs: [],
+    flying: [...world.flying, ...sends].sort((one, other) => one.id - other.id),
+    doubts: 0,
+    tables: EMPTY_TABLES(context),
+  };
+  if (context.scenario.backup === "nothing") {
+    to(lost, () => "a backup from before the request is put back");
+    return;
+  }
+  const early: World = { ...lost, moment: 0, accepted: [] };
+  accepts(context, early, 0, (again) => {
+    const { tables } = again;
+    const [attempt] = tables.attempts;
+    if (attempt?.value.id !== first.id) return;
+    to({ ...lost, tables }, () => "a backup from right after the request is put back");
+  });
+}
+
+export type { Question };

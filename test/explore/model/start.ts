@@ -1,0 +1,29 @@
+import type { Context } from "./context.js";
+import type { Tables } from "./rows.js";
+import { EMPTY_STRIPE } from "./stripe.js";
+import type { World } from "./world.js";
+
+export function EMPTY_TABLES({ scenario, refs }: Context): Tables {
+  return {
+    attempts: [],
+    payments: [],
+    sides: [],
+    refunds: [],
+    keys: scenario.requests.map(() => null),
+    orders: refs.orders.of({}),
+  };
+}
+
+export function startOf(context: Context): World {
+  return {
+    moment: 0,
+    faults: context.scenario.faults,
+    tables: EMPTY_TABLES(context),
+    stripe: context.refs.stripe.of(EMPTY_STRIPE),
+    runs: [],
+    flying: [],
+    doubts: 0,
+    done: 0,
+    accepted: [],
+  };
+}

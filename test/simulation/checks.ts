@@ -1,0 +1,168 @@
+import type { Sql } from "../../src/store/db.js";
+import { ledgerFaults } from "../support/ledger-faults.js";
+import { bookFaults } from "./check-books.js";
+import { eventFaults } from "./check-events.js";
+import {
+  type AttemptRow,
+  type EndState,
+  type KeyRow,
+  type PaymentRow,
+  type RefundRow,
+  readEndState,
+  sumOf,
+} from "./end-state.js";
+import { nameOf } from "./merchant.js";
+import type { Intent } from "./provider-objects.js";
+import type { World } from "./world.js";
+
+/** What our rows, the provider's objects and everybody's logs say against each other, when all is over. */
+export async function faultsAtTheEnd(world: World, sql: Sql): Promise<string[]> {
+  const rows = await readEndState(sql);
+  return [
+    ...world.log.unaskedSends(),
+    ...world.model.mismatches.map((key) => `${key} was sent with other parameters than before`),
+    ...(world.merchants.active === 0 ? [] : [`${String(world.merchants.active)} clients wait for ever`]),
+    ...(world.notices.open === 0 ? [] : [`${String(world.notices.open)} events of the provider's were never taken`]),
+    ...rows.attempts.flatMap((attempt) => stuck(attempt, rows)),
+    ...rows.payments.flatMap((payment) => [
+      ...paymentFaults(payment, rows, world),
+      ...orderFaults(payment, rows, world),
+      ...refundFaults(payment, rows, world),
+    ]),
+    ...orphans(rows, world),
+    ...rows.keys.flatMap((key) => keyFaults(key, rows, world)),
+    ...eventFaults(rows, world),
+    ...bookFaults(rows, world),
+    ...(await ledgerFaults(sql)),
+  ].map((fault) => world.story.named(fault));
+}
+
+function isInReview(paymentId: string, rows: EndState): boolean {
+  return rows.reviews.some((review) => review.payment_id === paymentId);
+}
+
+/** Ended, or a person's: nothing waits for what will never come. */
+function stuck(attempt: AttemptRow, rows: EndState): string[] {
+  if (isInReview(attempt.payment_id, rows)) {
+    const asks = attempt.state === "completed" || attempt.due_at !== null;
+    return asks ? [] : [`${attempt.id} is in review and is not asked about any more`];
+  }
+  const isOver = attempt.state === "completed" && attempt.due_at === null && attempt.lease_expires_at === null;
+  return isOver
+    ? []
+    : [`${attempt.id} (${attempt.kind}) is ${attempt.state}, due ${attempt.due_at ?? "never"}, ${attempt.wait_reason ?? ""}`];
+}
+
+/** What the provider's object must be for ours to be what it is, when nothing is left to happen. */
+const PROVIDER_STATUS: Readonly<Record<string, Intent["status"]>> = {
+  succeeded: "succeeded",
+  failed: "canceled",
+  canceled: "canceled",
+};
+
+function intentOf(payment: PaymentRow, rows: EndState, world: World): Intent | null {
+  const attempt = rows.attempts.find((row) => row.id === payment.attempt_id);
+  return world.model.intents.get(attempt?.provider_payment_id ?? "") ?? null;
+}
+
+function paymentFaults(payment: PaymentRow, rows: EndState, world: World): string[] {
+  const { id, status } = payment;
+  if (status === "needs_review") return [];
+  const intent = intentOf(payment, rows, world);
+  const shows = `${payment.amount_captured} captured, ${payment.amount_capturable} held`;
+  if (intent === null) {
+    return status === "failed" && shows === "0 captured, 0 held" ? [] : [`${id} is ${status} without an object`];
+  }
+  const there = `${String(intent.captured)} captured, ${String(intent.capturable)} held`;
+  const wanted = PROVIDER_STATUS[status] ?? "of no such status";
+  return [
+    ...(intent.status === wanted || isInReview(id, rows) ? [] : [`${id} is ${status}, its object ${intent.id} ${intent.status}`]),
+    ...(shows === there || isInReview(id, rows) ? [] : [`${id} shows ${shows}, its object ${intent.id} ${there}`]),
+    ...(intent.attemptId === payment.attempt_id ? [] : [`${id} has ${intent.id}, made for ${intent.attemptId}`]),
+    ...(payment.open_effect === null || isInReview(id, rows) ? [] : [`${id} still has ${payment.open_effect} in flight`]),
+  ];
+}
+
+/** Money at the provider is on a payment of ours, whatever became of the answer. */
+function orphans(rows: EndState, world: World): string[] {
+  const known = new Set(rows.attempts.map((attempt) => attempt.provider_payment_id));
+  const lost = [...world.model.intents.values()].filter(
+    (intent) => (intent.captured > 0 || intent.capturable > 0) && !known.has(intent.id),
+  );
+  return lost.map((intent) => `${intent.id} holds money and no attempt of ours knows it`);
+}
+
+/** Held while its object can still be charged, and freed once it is proven that it cannot. */
+function orderFaults(payment: PaymentRow, rows: EndState, world: World): string[] {
+  const { id, merchant_order_id: orderId, status } = payment;
+  const held = rows.heldOrders.filter((row) => row.payment_id === id).map((row) => row.merchant_order_id);
+  if (held.join() !== (payment.holds_order_id ? [orderId] : []).join()) return [`${id} and the held orders disagree`];
+  if (orderId === null || isInReview(id, rows)) return [];
+  const isOver = status === "failed" || status === "canceled";
+  const intent = intentOf(payment, rows, world);
+  const holds = !isOver || (intent !== null && intent.status !== "canceled");
+  return payment.holds_order_id === holds ? [] : [`${id} ${holds ? "lost" : "keeps"} its order id`];
+}
+
+/** To the cent: what is refunded there is refunded here, once each; what is reserved is what has not failed. */
+function refundFaults(payment: PaymentRow, rows: EndState, world: World): string[] {
+  const { id } = payment;
+  const ours = rows.refunds.filter((refund) => refund.payment_id === id);
+  const intent = intentOf(payment, rows, world);
+  const theirs = intent === null ? [] : world.model.refundsOf(intent);
+  const refunded = sumOf(ours.filter((refund) => refund.status === "succeeded"));
+  const reserved = sumOf(ours.filter((refund) => refund.status !== "failed"));
+  const there = theirs.filter((refund) => refund.status !== "failed");
+  const open = ours.filter((refund) => refund.status === "needs_review");
+  return [
+    ...(refunded === Number(payment.amount_refunded) ? [] : [`${id} shows ${payment.amount_refunded} refunded, its refunds ${String(refunded)}`]),
+    ...(reserved === Number(payment.refund_reserved) ? [] : [`${id} reserves ${payment.refund_reserved}, its refunds ${String(reserved)}`]),
+    ...(refunded <= Number(payment.amount_captured) ? [] : [`${id} refunds more than it captured`]),
+    ...ours.flatMap((refund) => refundAgainstProvider(refund, world)),
+    ...theirs.flatMap((refund) => {
+      const its = ours.filter((one) => one.provider_refund_id === refund.id || one.attempt_id === refund.attemptId);
+      const made = theirs.filter((one) => one.attemptId !== null && one.attemptId === refund.attemptId);
+      return [
+        ...(its.length === 1 ? [] : [`${refund.id} of ${id} has ${String(its.length)} refunds here`]),
+        ...(made.length <= 1 ? [] : [`${made.map((one) => one.id).join(" and ")} were made for ${String(refund.attemptId)}`]),
+      ];
+    }),
+    ...(open.length > 0 || sumOf(there) === refunded ? [] : [`${id} shows ${String(refunded)} refunded, the provider ${String(sumOf(there))}`]),
+  ];
+}
+
+function refundAgainstProvider(refund: RefundRow, world: World): string[] {
+  const { id, status, amount, provider_refund_id: theirId } = refund;
+  if (status === "needs_review") return [];
+  const there = theirId === null ? null : (world.model.refunds.get(theirId) ?? null);
+  if (there === null) return status === "failed" ? [] : [`${id} is ${status} and the provider has none`];
+  return there.status === status && there.amount === Number(amount)
+    ? []
+    : [`${id} is ${status} of ${amount}, ${there.id} ${there.status} of ${String(there.amount)}`];
+}
+
+/** Every key is answered, may run again, or waits for a person; and nobody was told anything else. */
+function keyFaults(key: KeyRow, rows: EndState, world: World): string[] {
+  const name = nameOf(key.tenant_id, key.operation, key.key);
+  const attempt = rows.attempts.find(
+    (row) =>
+      row.tenant_id === key.tenant_id &&
+      row.operation === key.operation &&
+      row.idempotency_key === key.key &&
+      row.run === key.run,
+  );
+  const told = world.merchants.answers.get(name) ?? [];
+  switch (key.state) {
+    case "completed": {
+      const answer = `${String(key.response_status)} ${String(key.response_body)}`;
+      const others = told.filter((one) => one !== answer);
+      return others.length === 0 ? [] : [`${name} keeps ${answer} and told ${others.join(" and ")}`];
+    }
+    case "failed_retryable":
+      return attempt?.state === "completed" && told.length === 0 ? [] : [`${name} may run again and is ${attempt?.state ?? "nothing"}`];
+    default:
+      return attempt !== undefined && isInReview(attempt.payment_id, rows)
+        ? []
+        : [`${name} has no answer; its attempt is ${attempt?.state ?? "missing"}`];
+  }
+}

@@ -1,0 +1,90 @@
+import { EPOCH_MS, type SimulatedDatabase } from "./simulated-database.js";
+import type { WorkerName } from "./simulated-process.js";
+import type { World } from "./world.js";
+
+/** A worker that found nothing to do looks again no sooner than this. */
+const LEAST_PAUSE_MS = 150;
+const JITTER_MS = 40;
+const NO_PROCESS_MS = 1_000;
+
+interface DueTimes {
+  readonly attempts: string | null;
+  readonly events: string | null;
+  readonly deliveries: string | null;
+  readonly unrelayed: string | null;
+  readonly uncounted: string | null;
+}
+
+/**
+ * In place of the workers' intervals: a worker looks, in some process, when there is something for it to find. A worker
+ * that looked every half second for simulated days would find nothing else, only slower.
+ */
+export class Polling {
+  readonly #world: World;
+  readonly #database: SimulatedDatabase;
+  readonly #planned = new Map<WorkerName, number>();
+  readonly #lastAt = new Map<WorkerName, number>();
+  /** Something was written since the due times were last looked at. */
+  #stale = true;
+
+  constructor(world: World, database: SimulatedDatabase) {
+    this.#world = world;
+    this.#database = database;
+  }
+
+  wrote(): void {
+    this.#stale = true;
+  }
+
+  wake(worker: WorkerName, inMs: number): void {
+    const { scheduler, random } = this.#world;
+    const soonest = (this.#lastAt.get(worker) ?? -LEAST_PAUSE_MS) + LEAST_PAUSE_MS;
+    const atMs = Math.max(scheduler.nowMs + inMs, inMs > 0 ? soonest : 0) + random.world.whole(1, JITTER_MS);
+    if ((this.#planned.get(worker) ?? Infinity) <= atMs) return;
+    this.#planned.set(worker, atMs);
+    scheduler.plan(atMs - scheduler.nowMs, null, () => {
+      // Another look, sooner than this one, has been planned since.
+      if (this.#planned.get(worker) !== atMs) return;
+      this.#planned.delete(worker);
+      this.#poll(worker);
+    });
+  }
+
+  #poll(worker: WorkerName): void {
+    const { scheduler, random } = this.#world;
+    const process = this.#world.anyProcess();
+    if (process === null || process.frozenUntilMs > scheduler.nowMs) return this.wake(worker, NO_PROCESS_MS);
+    this.#lastAt.set(worker, scheduler.nowMs);
+    const isReconciler = worker === "attempts" && random.world.chance(0.15);
+    process.poll(isReconciler ? "reconciler" : worker);
+  }
+
+  /** Plans a look for whatever is due next. To be called when nothing else is about to happen. */
+  async look(): Promise<void> {
+    if (!this.#stale) return;
+    this.#stale = false;
+    const { sql } = this.#database;
+    // What a person must decide is asked about for ever; alone, it keeps nothing going.
+    const [due] = await sql<DueTimes[]>`
+      select (select min(a.due_at) from attempts a
+               where ${this.#world.isCalm} = false or not exists (
+                 select from reviews r where r.tenant_id = a.tenant_id and r.payment_id = a.payment_id
+                    and r.closed_at is null)) as attempts,
+             (select min(due_at) from provider_events) as events,
+             (select min(due_at) from deliveries) as deliveries,
+             (select min(created_at) from outbox where relayed_at is null) as unrelayed,
+             (select 'now' from ledger_uncounted limit 1) as uncounted`;
+    if (due === undefined) throw new Error("no row");
+    this.#at("attempts", due.attempts);
+    this.#at("provider-events", due.events);
+    this.#at("webhooks", due.deliveries);
+    this.#at("relay", due.unrelayed);
+    if (due.uncounted !== null) this.wake("ledger", 1_000);
+  }
+
+  #at(worker: WorkerName, due: string | null): void {
+    if (due === null) return;
+    // Never 0, so that a look which found nothing is not repeated at once.
+    this.wake(worker, Math.max(1, Date.parse(due) - EPOCH_MS - this.#world.scheduler.nowMs));
+  }
+}

@@ -1,0 +1,77 @@
+/** What our processes sent and asked, and what they saw come back, in order. */
+
+export interface SentCall {
+  readonly type: "send";
+  readonly began: number;
+  readonly atMs: number;
+  readonly key: string;
+  readonly call: string;
+  readonly process: string;
+  /** What must be asked about before another send: an object's id, or the attempt's. */
+  readonly about: string;
+  /** `unexecuted`: refused before execution. Null: nobody lived to see it. */
+  seen: "unexecuted" | "answered" | "unknown" | null;
+}
+
+export interface Asked {
+  readonly type: "question";
+  readonly began: number;
+  readonly about: string;
+  /** Its place in the order of things; null: not answered to anybody who lived. */
+  answered: number | null;
+}
+
+export class WireLog {
+  readonly entries: (SentCall | Asked)[] = [];
+  #order = 0;
+
+  send(sent: Omit<SentCall, "type" | "began" | "seen">): SentCall {
+    const entry: SentCall = { ...sent, type: "send", began: this.#next(), seen: null };
+    this.entries.push(entry);
+    return entry;
+  }
+
+  ask(about: string): Asked {
+    const entry: Asked = { type: "question", began: this.#next(), about, answered: null };
+    this.entries.push(entry);
+    return entry;
+  }
+
+  answer(asked: Asked): void {
+    asked.answered = this.#next();
+  }
+
+  /**
+   * Contract section 5, "a re-send needs no question only if every earlier send of that call was refused before
+   * execution": a sentence for each send that followed another of its key without an answered question in between.
+   */
+  unaskedSends(): string[] {
+    const faults: string[] = [];
+    const sends = this.entries.filter((entry) => entry.type === "send");
+    const questions = this.entries.filter((entry) => entry.type === "question");
+    sends.forEach((send, at) => {
+      const open = sends.slice(0, at).find((earlier) => {
+        if (earlier.key !== send.key || earlier.seen === "unexecuted") return false;
+        return !questions.some(
+          (asked) =>
+            asked.about === send.about &&
+            asked.began > earlier.began &&
+            asked.answered !== null &&
+            asked.answered < send.began,
+        );
+      });
+      if (open !== undefined) {
+        const ended = open.seen ?? "never seen";
+        faults.push(
+          `${send.key} (${send.call} of ${send.about}) was sent by ${send.process} without a question after an earlier send by ${open.process} (${ended})`,
+        );
+      }
+    });
+    return faults;
+  }
+
+  #next(): number {
+    this.#order += 1;
+    return this.#order;
+  }
+}
