@@ -139,7 +139,11 @@ function withoutRow(
   }
   return isAbandoned
     ? found("orphaned_object", "no row here names the attempt", { type: "cancel_object", ...marks })
-    : found("orphaned_object", "no row here names the attempt; its client's next try may adopt it", NO_REPAIR);
+    : found(
+        "orphaned_object",
+        "no row here names the attempt; its client's next try may adopt it",
+        NO_REPAIR,
+      );
 }
 
 /** Its attempt is here, and this is not (or not yet) the attempt's object. */

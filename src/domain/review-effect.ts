@@ -79,7 +79,7 @@ function sendOnceMore(view: ChargeView, { outcome, own, note }: Answer): Change 
   if (movesOn(own)) return own;
   const waitsToBeSent = attempt.state === "started" || attempt.state === "send_unknown";
   const isGuarded = !keyLifetimeIsOver(view, attempt.effectFirstSentAt);
-  const mayBeSent = attempt.kind === "refund" && waitsToBeSent && doesNotShow(view, outcome);
+  const mayBeSent = attempt.kind === "refund" && waitsToBeSent && isGuarded && doesNotShow(view, outcome);
   if (!mayBeSent) return returned(view, own, own.reason);
   return {
     attemptEvents: [],

@@ -44,12 +44,9 @@ const review = {
   refund_id: nullableText.openapi({ description: "Set where it is about a refund." }),
   opened_at: time,
   closed_at: time.nullable(),
-  closed_by: z
-    .enum(["fact", "person"])
-    .nullable()
-    .openapi({
-      description: "`fact`: what the provider showed came before any person's decision took effect.",
-    }),
+  closed_by: z.enum(["fact", "person"]).nullable().openapi({
+    description: "`fact`: what the provider showed came before any person's decision took effect.",
+  }),
   resolution: z
     .enum(REVIEW_RESOLUTIONS)
     .nullable()

@@ -1,5 +1,5 @@
 import { type Admission, admit, type EffectRequest } from "../domain/admit-effect.js";
-import { refundDocument, type StoredResponse } from "../domain/documents.js";
+import { refundDocument } from "../domain/documents.js";
 import { PawlError } from "../domain/errors.js";
 import { problemResponse } from "../domain/final-response.js";
 import type { Payment } from "../domain/payment.js";
@@ -8,15 +8,15 @@ import type { Refund } from "../domain/refund.js";
 import { fingerprint } from "../lib/fingerprint.js";
 import { newId } from "../lib/ids.js";
 import {
-  claimKey,
-  completeKey,
+  acceptEffect,
+  type Claimed,
   type EffectRow,
-  insertEffect,
   type KeyClaim,
-  type LockedPayment,
-  lockPayment,
+  type ReadPayment,
+  readForEffect,
+  storeRefusal,
 } from "../store/accept-effect.js";
-import { type Queryable, violatedConstraint, withDatabase } from "../store/db.js";
+import { violatedConstraint, withDatabase } from "../store/db.js";
 import { readPayment } from "../store/payments.js";
 import { attemptIdOf } from "./attempt-id.js";
 import type { Caller, Deps, RequestContext } from "./deps.js";
@@ -43,6 +43,8 @@ export const EFFECT_OPERATIONS = {
 
 /** Records that change between two looks (a run that ends, a purge) are looked at again so many times. */
 const MOST_LOOKS = 5;
+/** Each further judgement means that another writer of the payment went on: of many refunds at once, one may wait long. */
+const MOST_JUDGEMENTS = 200;
 
 interface Request extends KeyedRequest {
   readonly paymentId: string;
@@ -50,8 +52,8 @@ interface Request extends KeyedRequest {
 }
 
 /**
- * Records key and attempt of a capture, cancel or refund in one transaction under the payment's lock, then waits for
- * the worker as `wait` says. What the payment's state refuses is stored as the key's answer.
+ * Records key and attempt of a capture, cancel or refund in one statement under the payment's lock, then waits for the
+ * worker as `wait` says. What the payment's state refuses is stored as the key's answer.
  * Throws PawlError: not_found, idempotency_key_in_progress, _reused, _expired, operation_in_progress,
  * amount_not_supported, provider_unavailable (proven to be without effect), service_unavailable.
  */
@@ -99,84 +101,95 @@ function withoutDefaults(asked: EffectRequest, payment: Payment): EffectRequest 
   return asked.kind === "capture" && asked.amount === payment.amount ? { ...asked, amount: null } : asked;
 }
 
-type Accepted =
-  | { readonly type: "accepted"; readonly attemptId: string; readonly resourceId: string }
-  | { readonly type: "refused"; readonly response: StoredResponse; readonly keyExpiresAt: Date };
-
-/** Null: the key stands, or has changed since it was read. */
+/**
+ * Null: the key stands, or has changed since it was read. A payment that is written between its reading and the accept
+ * is read and judged again.
+ */
 async function runAs(deps: Deps, request: Request, run: number): Promise<KeyedAnswer | null> {
-  const accepted = await accept(deps, request, run);
-  if (accepted === null) return null;
-  if (accepted.type === "refused") {
-    const { response, keyExpiresAt } = accepted;
-    return { type: "final", response, replayed: false, keyExpiresAt };
+  const { caller, paymentId, effect } = request;
+  for (let judged = 0; judged < MOST_JUDGEMENTS; judged += 1) {
+    const read = await withDatabase(() => readForEffect(deps.db.sql, caller.tenantId, paymentId));
+    if (read === null) throw noSuchPayment();
+    const admission = admit(read.payment, effect);
+    const claim = claimOf(request, read.payment, run);
+    const tried =
+      admission.type === "refused"
+        ? await refuse(deps, request, claim, read.payment, admission)
+        : await accept(deps, request, claim, effectRow(deps, request, claim, read, admission.amount));
+    if (tried === "key_stands") return null;
+    if (tried !== "moved") return tried;
   }
-  return waitForOutcome(deps, request, { ...accepted, run }, async () =>
-    processing(await readResource(deps, request, accepted.resourceId)),
+  throw new PawlError(
+    "service_unavailable",
+    "The payment kept changing; the same key is safe to send again.",
+    {
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+    },
   );
 }
 
-async function accept(deps: Deps, request: Request, run: number): Promise<Accepted | null> {
-  deps.recovery.refuseWhileRecovering();
-  try {
-    return await withDatabase(() => deps.db.sql.begin((tx) => acceptUnderLock(deps, request, run, tx)));
-  } catch (error) {
-    if (violatedConstraint(error) === null) throw error;
-    // The attempt derived from this key stands, and its record does not: it was purged.
-    const refusal = await refusalOfFormerKey(deps, request);
-    if (refusal !== null) throw refusal;
-    return null;
-  }
-}
-
-async function acceptUnderLock(
-  deps: Deps,
-  request: Request,
-  run: number,
-  tx: Queryable,
-): Promise<Accepted | null> {
-  const { caller, context, effect } = request;
-  const locked = await lockPayment(tx, caller.tenantId, request.paymentId);
-  if (locked === null) throw noSuchPayment();
-  const { payment } = locked;
-  const claim: KeyClaim = {
-    ...keyNameOf(request),
+function claimOf(request: Request, payment: Payment, run: number): KeyClaim {
+  return {
+    tenant_id: payment.tenantId,
+    payment_id: payment.id,
+    from_version: payment.version,
+    operation: request.operation,
+    key: request.key,
     fingerprint: request.fingerprint,
     run,
-    resourceId: effect.kind === "refund" ? newId("re") : payment.id,
-    requestId: context.requestId,
+    resource_id: request.effect.kind === "refund" ? newId("re") : payment.id,
+    request_id: request.context.requestId,
   };
-  if (!(await claimKey(tx, claim))) return null;
-  const admission = admit(payment, effect);
-  if (admission.type === "refused") return refuse(deps, request, claim, payment, admission, tx);
-  const row = effectRow(deps, request, claim, locked, admission.amount);
-  await insertEffect(tx, row);
-  return { type: "accepted", attemptId: row.attempt_id, resourceId: claim.resourceId };
 }
 
-/** What may be admitted later is thrown, so that nothing of the claim stays; what may not is the key's answer. */
+/** What may be admitted later is thrown, so that nothing of it stays; what may not is the key's answer. */
 async function refuse(
   deps: Deps,
   request: Request,
   claim: KeyClaim,
   payment: Payment,
   admission: Admission & { readonly type: "refused" },
-  tx: Queryable,
-): Promise<Accepted> {
+): Promise<KeyedAnswer | Unclaimed> {
   const { code, detail, passing } = admission;
   if (passing) throw new PawlError(code, detail, { payment, retryAfterSeconds: RETRY_AFTER_SECONDS });
   const response = problemResponse(code, detail, { requestId: request.context.requestId, payment });
   // No refund was made, so the payment is what the key stands for.
-  const kept = { ...claim, resourceId: payment.id };
-  const keyExpiresAt = await completeKey(tx, kept, response, deps.settings.retentionMs);
-  return { type: "refused", response, keyExpiresAt };
+  const kept = { ...claim, resource_id: payment.id };
+  const { claimed, keyExpiresAt } = await withDatabase(() =>
+    storeRefusal(deps.db.sql, kept, response, deps.settings.retentionMs),
+  );
+  return claimed === "claimed" ? { type: "final", response, replayed: false, keyExpiresAt } : claimed;
+}
+
+type Unclaimed = Exclude<Claimed, "claimed">;
+
+async function accept(
+  deps: Deps,
+  request: Request,
+  claim: KeyClaim,
+  row: EffectRow,
+): Promise<KeyedAnswer | Unclaimed> {
+  try {
+    const claimed = await withDatabase(() => acceptEffect(deps.db.sql, row));
+    if (claimed !== "claimed") return claimed;
+  } catch (error) {
+    if (violatedConstraint(error) === null) throw error;
+    // The attempt derived from this key stands, and its record does not: it was purged.
+    const refusal = await refusalOfFormerKey(deps, request);
+    if (refusal !== null) throw refusal;
+    return "key_stands";
+  }
+  const accepted = { attemptId: row.attempt_id, run: claim.run, resourceId: claim.resource_id };
+  return waitForOutcome(deps, request, accepted, async () =>
+    processing(await readResource(deps, request, claim.resource_id)),
+  );
 }
 
 function effectRow(
   deps: Deps,
   request: Request,
   claim: KeyClaim,
-  { payment, providerAccount, now }: LockedPayment,
+  { payment, providerAccount, now }: ReadPayment,
   amount: number | null,
 ): EffectRow {
   const { caller, effect } = request;
@@ -192,14 +205,9 @@ function effectRow(
     });
   }
   return {
-    tenant_id: caller.tenantId,
-    payment_id: payment.id,
+    ...claim,
     attempt_id: attemptId,
     kind: effect.kind,
-    operation: claim.operation,
-    key: claim.key,
-    run: claim.run,
-    request_id: claim.requestId,
     amount,
     provider: payment.provider,
     provider_account: providerAccount,
@@ -226,8 +234,8 @@ function refundRow(made: {
 }): NonNullable<EffectRow["refund"]> {
   const { claim, payment, amount, effect, now } = made;
   const refund: Refund = {
-    tenantId: claim.tenantId,
-    id: claim.resourceId,
+    tenantId: claim.tenant_id,
+    id: claim.resource_id,
     paymentId: payment.id,
     attemptId: made.attemptId,
     status: "processing",

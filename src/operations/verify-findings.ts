@@ -133,7 +133,14 @@ async function lookAtCharge(held: HeldRun, finding: Finding, isPatient: boolean)
   if (obstacle !== null) return obstacle;
   const answer = await held.ask("get", () => provider.getCharge(finding.objectId));
   if (answer.type === "found") {
-    return { type: "looked", differences: compareCharge(answer.charge, { owner, marked, ...rest }, { ...held.moment, settledBefore: null }) };
+    return {
+      type: "looked",
+      differences: compareCharge(
+        answer.charge,
+        { owner, marked, ...rest },
+        { ...held.moment, settledBefore: null },
+      ),
+    };
   }
   if (owner === null) return NOTHING;
   return { type: "looked", differences: [missingThere({ ...owner, objectId: finding.objectId })] };

@@ -3,28 +3,25 @@ import type { Payment } from "../domain/payment.js";
 import type { Queryable } from "./db.js";
 import { PAYMENT_COLUMNS, paymentOf, type Row, requiredDate, textOrNull } from "./rows.js";
 
-/** The statements of one transaction that accepts a capture, cancel or refund, or stores its refusal. */
-
-export interface LockedPayment {
+/** A payment as an effect is admitted on it: what is decided from it holds while its version is the same. */
+export interface ReadPayment {
   readonly payment: Payment;
   /** Of the charge: what the effect is made for, too. */
   readonly providerAccount: string | null;
-  /** The database's time of the transaction. */
+  /** The database's time of the reading. */
   readonly now: Date;
 }
 
-/** Holds the payment's row until the transaction ends: what is decided from it stays true. Null: there is none. */
-export async function lockPayment(
-  tx: Queryable,
+export async function readForEffect(
+  db: Queryable,
   tenantId: string,
   paymentId: string,
-): Promise<LockedPayment | null> {
-  const [row] = await tx<Row[]>`
-    select ${tx.unsafe(PAYMENT_COLUMNS.map((column) => `p.${column} as p_${column}`).join(", "))},
+): Promise<ReadPayment | null> {
+  const [row] = await db<Row[]>`
+    select ${db.unsafe(PAYMENT_COLUMNS.map((column) => `p.${column} as p_${column}`).join(", "))},
            a.provider_payment_id, a.provider_account, now() as at
       from payments p join attempts a on a.tenant_id = p.tenant_id and a.id = p.attempt_id
-     where p.tenant_id = ${tenantId} and p.id = ${paymentId}
-       for update of p`;
+     where p.tenant_id = ${tenantId} and p.id = ${paymentId}`;
   if (row === undefined) return null;
   return {
     payment: paymentOf(row),
@@ -33,67 +30,22 @@ export async function lockPayment(
   };
 }
 
+/** The key that is claimed, and the payment's version that the request was judged by. */
 export interface KeyClaim {
-  readonly tenantId: string;
+  readonly tenant_id: string;
+  readonly payment_id: string;
+  readonly from_version: number;
   readonly operation: string;
   readonly key: string;
   readonly fingerprint: string;
   readonly run: number;
-  readonly resourceId: string;
-  readonly requestId: string;
+  readonly resource_id: string;
+  readonly request_id: string;
 }
 
-/**
- * Run 1 inserts the key; a later run takes over one whose last run is proven to be without effect. False: the key
- * stands, or is no longer in the state in which it was read; nothing is written.
- */
-export async function claimKey(tx: Queryable, claim: KeyClaim): Promise<boolean> {
-  const rows =
-    claim.run === 1
-      ? await tx`
-          insert into idempotency_keys (tenant_id, operation, key, fingerprint, run, resource_id, request_id)
-          values (${claim.tenantId}, ${claim.operation}, ${claim.key}, ${claim.fingerprint}, 1,
-                  ${claim.resourceId}, ${claim.requestId})
-          on conflict do nothing returning key`
-      : await tx`
-          update idempotency_keys
-             set state = 'in_progress', run = ${claim.run}, resource_id = ${claim.resourceId},
-                 request_id = ${claim.requestId}, completed_at = null, expires_at = null
-           where tenant_id = ${claim.tenantId} and operation = ${claim.operation} and key = ${claim.key}
-             and state = 'failed_retryable' and run = ${claim.run - 1} and fingerprint = ${claim.fingerprint}
-             and expires_at > now()
-          returning key`;
-  return rows.length === 1;
-}
-
-/** Stores a refusal as the claimed key's answer, and yields when the key expires. */
-export async function completeKey(
-  tx: Queryable,
-  claim: KeyClaim,
-  response: StoredResponse,
-  retentionMs: number,
-): Promise<Date> {
-  const [row] = await tx<Row[]>`
-    update idempotency_keys
-       set state = 'completed', resource_id = ${claim.resourceId}, response_status = ${response.status},
-           response_headers = ${JSON.stringify(response.headers)}::text::json, response_body = ${response.body},
-           completed_at = now(), expires_at = now() + ${retentionMs}::float8 * interval '1 millisecond'
-     where tenant_id = ${claim.tenantId} and operation = ${claim.operation} and key = ${claim.key}
-       and run = ${claim.run} and state = 'in_progress'
-    returning expires_at`;
-  if (row === undefined) throw new Error(`the key of ${claim.resourceId} is not the one just claimed`);
-  return requiredDate(row["expires_at"]);
-}
-
-export interface EffectRow {
-  readonly tenant_id: string;
-  readonly payment_id: string;
+export interface EffectRow extends KeyClaim {
   readonly attempt_id: string;
   readonly kind: "capture" | "cancel" | "refund";
-  readonly operation: string;
-  readonly key: string;
-  readonly run: number;
-  readonly request_id: string;
   readonly amount: number | null;
   readonly provider: string;
   readonly provider_account: string | null;
@@ -116,17 +68,30 @@ export interface EffectRow {
   } | null;
 }
 
-/** Attempt, refund, reservation, timeline and event, under the lock of `lockPayment`. 23505: the attempt stands already. */
-export async function insertEffect(tx: Queryable, row: EffectRow): Promise<void> {
-  const written = await tx`
+/**
+ * `moved`: the payment is no longer what the request was judged by; `key_stands`: the key is there, or no longer in the
+ * state in which it was read. Neither writes anything.
+ */
+export type Claimed = "claimed" | "moved" | "key_stands";
+
+/**
+ * Records key, attempt, refund, reservation, timeline and event in one statement, under the payment's row lock and only
+ * if its version is still the one that was judged: so requests that race are judged one after the other.
+ * 23505: the attempt derived from the key stands already.
+ */
+export async function acceptEffect(db: Queryable, row: EffectRow): Promise<Claimed> {
+  const [written] = await db<Row[]>`
     with input as materialized (
       select * from json_to_record(${JSON.stringify(row)}::text::json) as x(
-        tenant_id text, payment_id text, attempt_id text, kind attempt_kind, operation text, key text, run int,
-        request_id text, amount bigint, provider text, provider_account text, provider_payment_id text,
-        livemode boolean, parameters text, timeline_id text, reason text, opens boolean, refund json)
+        tenant_id text, payment_id text, from_version int, operation text, key text, fingerprint text, run int,
+        resource_id text, request_id text, attempt_id text, kind attempt_kind, amount bigint, provider text,
+        provider_account text, provider_payment_id text, livemode boolean, parameters text, timeline_id text,
+        reason text, opens boolean, refund json)
+    ), ${claimKey(db, row.run)}, fresh as materialized (
+      select i.* from input i join claimed c on c.tenant_id = i.tenant_id
     ), refund as materialized (
       select i.tenant_id, i.payment_id, i.attempt_id, i.provider, r.*
-        from input i, json_to_record(i.refund) as r(id text, amount bigint, currency text, reason text,
+        from fresh i, json_to_record(i.refund) as r(id text, amount bigint, currency text, reason text,
              metadata json, event_id text, document text)
        where r.id is not null
     ), attempted as (
@@ -134,7 +99,7 @@ export async function insertEffect(tx: Queryable, row: EffectRow): Promise<void>
         refund_id, provider, provider_account, provider_payment_id, livemode, parameters)
       select tenant_id, attempt_id, payment_id, kind, operation, key, run, request_id, amount,
         (select id from refund), provider, provider_account, provider_payment_id, livemode, parameters
-        from input
+        from fresh
     ), refunded as (
       insert into refunds (tenant_id, id, payment_id, attempt_id, amount, currency, reason, metadata, provider)
       select tenant_id, id, payment_id, attempt_id, amount, currency, reason, metadata, provider from refund
@@ -143,20 +108,91 @@ export async function insertEffect(tx: Queryable, row: EffectRow): Promise<void>
          set version = p.version + 1, updated_at = now(),
              open_effect = case when i.opens then i.attempt_id else p.open_effect end,
              refund_reserved = p.refund_reserved + coalesce((select amount from refund), 0)
-        from input i
+        from fresh i
        where p.tenant_id = i.tenant_id and p.id = i.payment_id
-      returning p.version
     ), told as (
       insert into timeline (tenant_id, payment_id, id, refund_id, kind, to_status, reason, attempt_id)
       select tenant_id, payment_id, timeline_id, (select id from refund),
              case when opens then 'request' else 'transition' end,
              case when opens then null else 'processing' end, reason, attempt_id
-        from input
+        from fresh
     ), announced as (
       insert into outbox (tenant_id, id, type, payment_id, sequence, data)
-      select r.tenant_id, r.event_id, 'refund.created', r.payment_id, p.version, r.document::json
-        from refund r, paid p
+      select r.tenant_id, r.event_id, 'refund.created', r.payment_id, i.from_version + 1, r.document::json
+        from refund r join fresh i on i.tenant_id = r.tenant_id
     )
-    select version from paid`;
-  if (written.length !== 1) throw new Error(`the payment ${row.payment_id} is not there under its own lock`);
+    select exists (select from held) as held, exists (select from claimed) as claimed`;
+  return claimedOf(written);
+}
+
+/** Stores a refusal as the key's answer, under the same conditions, and yields when the key expires. */
+export async function storeRefusal(
+  db: Queryable,
+  claim: KeyClaim,
+  response: StoredResponse,
+  retentionMs: number,
+): Promise<{ readonly claimed: Claimed; readonly keyExpiresAt: Date | null }> {
+  const row = { ...claim, ...response, retention_ms: retentionMs };
+  const [written] = await db<Row[]>`
+    with input as materialized (
+      select * from json_to_record(${JSON.stringify(row)}::text::json) as x(
+        tenant_id text, payment_id text, from_version int, operation text, key text, fingerprint text, run int,
+        resource_id text, request_id text, status int, headers json, body text, retention_ms float8)
+    ), ${claimKey(db, claim.run, "completed")}
+    select exists (select from held) as held, exists (select from claimed) as claimed,
+           (select expires_at from claimed) as expires_at`;
+  const expiresAt = written?.["expires_at"];
+  return {
+    claimed: claimedOf(written),
+    keyExpiresAt: expiresAt == null ? null : requiredDate(expiresAt),
+  };
+}
+
+/**
+ * The payment's lock, and under it the key: run 1 inserts it, a later run takes over one whose last run is proven to be
+ * without effect. `completed`: its answer stands in the input.
+ */
+function claimKey(db: Queryable, run: number, state: "in_progress" | "completed" = "in_progress") {
+  const ends = state === "completed";
+  const held = db`held as materialized (
+      select p.tenant_id from payments p, input i
+       where p.tenant_id = i.tenant_id and p.id = i.payment_id and p.version = i.from_version
+         for update of p
+    )`;
+  if (run > 1) {
+    return db`${held}, claimed as (
+      update idempotency_keys k
+         set state = ${state}, run = i.run, resource_id = i.resource_id, request_id = i.request_id,
+             ${
+               ends
+                 ? db`response_status = i.status, response_headers = i.headers, response_body = i.body,
+                      completed_at = now(), expires_at = now() + i.retention_ms * interval '1 millisecond'`
+                 : db`completed_at = null, expires_at = null`
+             }
+        from input i, held h
+       where k.tenant_id = i.tenant_id and k.operation = i.operation and k.key = i.key and h.tenant_id = i.tenant_id
+         and k.state = 'failed_retryable' and k.run = i.run - 1 and k.fingerprint = i.fingerprint
+         and k.expires_at > now()
+      returning k.tenant_id, k.expires_at
+    )`;
+  }
+  return db`${held}, claimed as (
+      insert into idempotency_keys (tenant_id, operation, key, fingerprint, run, resource_id, request_id, state
+        ${ends ? db`, response_status, response_headers, response_body, completed_at, expires_at` : db``})
+      select i.tenant_id, i.operation, i.key, i.fingerprint, i.run, i.resource_id, i.request_id,
+             ${state}::idempotency_key_state
+             ${
+               ends
+                 ? db`, i.status, i.headers, i.body, now(), now() + i.retention_ms * interval '1 millisecond'`
+                 : db``
+             }
+        from input i join held h on h.tenant_id = i.tenant_id
+      on conflict do nothing
+      returning tenant_id, expires_at
+    )`;
+}
+
+function claimedOf(row: Row | undefined): Claimed {
+  if (row?.["claimed"] === true) return "claimed";
+  return row?.["held"] === true ? "key_stands" : "moved";
 }

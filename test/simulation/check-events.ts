@@ -39,7 +39,7 @@ function refundHistoryFaults(refundId: string, status: string, rows: EndState): 
 }
 
 function isAbout(event: EventRow, refundId: string): boolean {
-  return event.type.startsWith("refund.") && (JSON.parse(event.data) as { id?: string }).id === refundId;
+  return event.type.startsWith("refund.") && event.data.id === refundId;
 }
 
 /** By the receivers' own log: each event at least once, always the same, and first in the order of its payment's facts. */

@@ -71,7 +71,7 @@ export interface EventRow {
   readonly payment_id: string | null;
   readonly sequence: number;
   readonly ordinal: number;
-  readonly data: string;
+  readonly data: { readonly id?: string };
 }
 
 export interface EntryRow {

@@ -2,7 +2,7 @@ import { readConfig, type Settings } from "../../src/config.js";
 import { PawlError } from "../../src/domain/errors.js";
 import type { WebhookSender } from "../../src/domain/webhook.js";
 import type { Clock } from "../../src/lib/clock.js";
-import { createLogger } from "../../src/lib/log.js";
+import { createLogger, type Logger } from "../../src/lib/log.js";
 import { createAccepter } from "../../src/operations/accept-batch.js";
 import { createAdvanceBatch } from "../../src/operations/advance-batch.js";
 import { askOnlyWhile } from "../../src/operations/ask-only.js";
@@ -16,6 +16,7 @@ import { ProviderAccount } from "../../src/operations/provider-account.js";
 import { Comparison } from "../../src/operations/reconcile.js";
 import { RecoveryWatch } from "../../src/operations/recovery-watch.js";
 import { readNotice } from "../../src/providers/stripe/notice.js";
+import type { Database } from "../../src/store/db.js";
 import { WORKERS } from "../../workers/index.js";
 import type { Worker, WorkerDeps } from "../../workers/worker.js";
 import type { Random } from "./random.js";
@@ -53,13 +54,12 @@ function never(): Promise<never> {
 /** One process of Pawl: the real operations and workers, whose every step may be its last. */
 export class SimulatedProcess implements Owner {
   readonly name: string;
-  readonly deps: WorkerDeps;
   /** Resolves when it dies: whoever is connected to it sees that. */
   readonly dead: Promise<"dead">;
   alive = true;
-  isStarted = false;
   frozenUntilMs = 0;
   readonly #parts: ProcessParts;
+  #deps: WorkerDeps | null = null;
   #tellOfDeath: () => void = () => undefined;
 
   constructor(parts: ProcessParts) {
@@ -68,27 +68,38 @@ export class SimulatedProcess implements Owner {
     this.dead = new Promise((resolve) => {
       this.#tellOfDeath = () => resolve("dead");
     });
-    const deps = this.#wire();
-    this.deps = {
-      ...deps,
-      pool: new AttemptPool(deps, () => parts.due("attempts", 0)),
-      providerEvents: new ProviderEventPool(deps, () => parts.due("provider-events", 0)),
-      deliveries: new DeliveryPool(deps, () => parts.due("webhooks", 0)),
-      comparison: new Comparison(deps),
-    };
     void this.#start();
+  }
+
+  get isStarted(): boolean {
+    return this.#deps !== null;
+  }
+
+  get deps(): WorkerDeps {
+    if (this.#deps === null) throw new Error(`${this.name} has not started`);
+    return this.#deps;
   }
 
   /** As wire does it: nothing is accepted or claimed before the database is known to be the same one. */
   async #start(): Promise<void> {
+    const db = gatedDatabase(this.#parts.database.sql, this.#statement);
+    const log = createLogger({ level: "warn", destination: { write: (line) => this.#heard(line) } });
+    let recovery: RecoveryWatch;
     try {
-      await this.deps.recovery.check();
+      recovery = await RecoveryWatch.open(db, log);
     } catch (error) {
-      this.kill(`at its start: ${String((error as Error).message)}`);
-      return;
+      return this.kill(`at its start: ${String((error as Error).message)}`);
     }
-    this.isStarted = true;
-    this.run("account", () => this.deps.account.resolve());
+    const deps = this.#wire(db, log, recovery);
+    const { due } = this.#parts;
+    this.#deps = {
+      ...deps,
+      pool: new AttemptPool(deps, () => due("attempts", 0)),
+      providerEvents: new ProviderEventPool(deps, () => due("provider-events", 0)),
+      deliveries: new DeliveryPool(deps, () => due("webhooks", 0)),
+      comparison: new Comparison(deps),
+    };
+    this.run("account", () => deps.account.resolve());
   }
 
   /** One round of a worker; does not wait for its end. */
@@ -111,11 +122,8 @@ export class SimulatedProcess implements Owner {
     this.#parts.died(this);
   }
 
-  #wire(): Deps {
+  #wire(db: Database, log: Logger, recovery: RecoveryWatch): Deps {
     const { settings, scheduler, due } = this.#parts;
-    const db = gatedDatabase(this.#parts.database.sql, this.#statement);
-    const log = createLogger({ level: "warn", destination: { write: (line) => this.#heard(line) } });
-    const recovery = new RecoveryWatch(db, log);
     const isRecovering = () => recovery.isRecovering();
     const provider = askOnlyWhile(isRecovering, this.#parts.provider(this), settings.databaseCheckIntervalMs);
     return {
