@@ -11,6 +11,8 @@ export interface SandboxNote {
   readonly url: string;
   readonly control_url: string;
   readonly secret_key: string;
+  /** What the sandbox signs its events with. */
+  readonly webhook_secret: string;
 }
 
 export function postgresFolder(config: Config): string {

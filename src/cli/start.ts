@@ -41,11 +41,14 @@ async function start(config: Config, json: boolean): Promise<void> {
   const databaseUrl = await startDatabase(config, log, afterwards);
   try {
     const provider = await startProvider(config, afterwards);
-    await runProcess(config, { databaseUrl, ...provider.targets }, log, {
+    await runProcess(hearing(config, provider.sandbox), { databaseUrl, ...provider.targets }, log, {
       api: true,
       workers: config.workers,
       stopAsked,
-      ready: async (pawl, listening) => announce(config, json, pawl, listening, provider.sandbox),
+      ready: async (pawl, listening) => {
+        await provider.tellEventsTo(`${apiUrl(config, listening)}/v1/providers/stripe/webhooks`);
+        await announce(config, json, pawl, listening, provider.sandbox);
+      },
       afterwards,
     });
   } finally {
@@ -68,11 +71,20 @@ async function startDatabase(
 interface StartedProvider {
   readonly targets: Pick<Targets, "stripeSecretKey" | "stripeApiBase">;
   readonly sandbox: SandboxNote | null;
+  /** Points the bundled sandbox's events at this process; of any other provider the operator does that. */
+  tellEventsTo(url: string): Promise<void>;
+}
+
+/** The sandbox's own secret verifies too, whatever else is set. */
+function hearing(config: Config, sandbox: SandboxNote | null): Config {
+  if (sandbox === null) return config;
+  const stripeWebhookSecrets = [...config.settings.stripeWebhookSecrets, sandbox.webhook_secret];
+  return { ...config, settings: { ...config.settings, stripeWebhookSecrets } };
 }
 
 async function startProvider(config: Config, afterwards: (() => Promise<void>)[]): Promise<StartedProvider> {
   if (config.stripeSecretKey !== null || config.stripeApiBase !== null) {
-    return { targets: findProvider(config), sandbox: null };
+    return { targets: findProvider(config), sandbox: null, tellEventsTo: () => Promise.resolve() };
   }
   const stateDir = join(resolve(config.dataFolder), "sandbox");
   const sandbox = await startSandbox({ port: SANDBOX_PORT, stateDir }).catch((error: unknown) => {
@@ -80,13 +92,21 @@ async function startProvider(config: Config, afterwards: (() => Promise<void>)[]
     return startSandbox({ port: 0, stateDir });
   });
   afterwards.unshift(() => sandbox.stop());
+  const kept = readSandboxNote(config);
   const note: SandboxNote = {
     url: sandbox.url,
     control_url: sandbox.controlUrl,
-    secret_key: readSandboxNote(config)?.secret_key ?? `sk_test_${randomBytes(24).toString("hex")}`,
+    secret_key: kept?.secret_key ?? `sk_test_${randomBytes(24).toString("hex")}`,
+    webhook_secret: kept?.webhook_secret ?? `whsec_${randomBytes(24).toString("hex")}`,
   };
   writeFileSync(sandboxNotePath(config), JSON.stringify(note), OWNER_ONLY);
-  return { targets: { stripeSecretKey: note.secret_key, stripeApiBase: note.url }, sandbox: note };
+  return {
+    targets: { stripeSecretKey: note.secret_key, stripeApiBase: note.url },
+    sandbox: note,
+    tellEventsTo: async (url) => {
+      await sandbox.control.addWebhookEndpoint({ url, secrets: [note.webhook_secret] });
+    },
+  };
 }
 
 /** Made once for the embedded database in test mode, and kept: a development key that changes would be a nuisance. */
@@ -109,7 +129,7 @@ async function announce(
   listening: Listening,
   sandbox: SandboxNote | null,
 ): Promise<void> {
-  const api = `http://${hostForUrl(config.host)}:${listening.apiPort ?? 0}`;
+  const api = apiUrl(config, listening);
   const admin = `http://${hostForUrl(config.adminHost)}:${listening.adminPort}`;
   const key = await developmentKey(config, pawl);
   const document = {
@@ -133,6 +153,10 @@ async function announce(
     ...curl,
     "",
   ]);
+}
+
+function apiUrl(config: Config, listening: Listening): string {
+  return `http://${hostForUrl(config.host)}:${listening.apiPort ?? 0}`;
 }
 
 function hostForUrl(host: string): string {

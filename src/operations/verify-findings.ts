@@ -69,13 +69,18 @@ async function conclude(held: HeldRun, finding: Finding, look: Look): Promise<Fo
   for (const difference of look.differences) {
     // The run's own pages have tried the repair already.
     const isTried = lastRun === held.run.id && difference.kind === finding.kind;
-    const { repair: _repair, ...bare } = difference;
-    found.push(isTried ? { ...bare, state: "open" } : await repairFinding(held, difference));
+    found.push(isTried ? asTried(difference, finding) : await repairFinding(held, difference));
   }
   const stands = look.differences.some(
     ({ kind, objectId }) => kind === finding.kind && objectId === finding.objectId,
   );
   return stands ? found : [...found, { ...shown, state: closedAs(finding.kind) }];
+}
+
+/** What the try came to is told in the finding's own sentence, behind the difference's. */
+function asTried({ repair: _repair, ...difference }: Difference, finding: Finding): FoundDifference {
+  const detail = finding.detail.startsWith(difference.detail) ? finding.detail : difference.detail;
+  return { ...difference, detail, state: "open" };
 }
 
 async function lookAgain(held: HeldRun, finding: Finding, isPatient: boolean): Promise<Look> {

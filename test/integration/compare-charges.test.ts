@@ -1,11 +1,8 @@
 import { afterEach, expect, test } from "vitest";
-import type { PageOutcome } from "../../src/domain/provider.js";
 import { type Harness, startHarness } from "../support/harness.js";
-import { withProvider } from "../support/provider-events.js";
 import {
   COMPARING,
   findingWords,
-  LAG_MS,
   loseRows,
   payMany,
   runsOf,
@@ -13,18 +10,22 @@ import {
 } from "../support/reconciliation.js";
 import { until } from "../support/until.js";
 
+/** Longer than it takes to pay five times and to start two workers. */
+const LAG_MS = 3_000;
+const LATE: Readonly<Record<string, string>> = { ...COMPARING, RECONCILE_LAG_MS: String(LAG_MS) };
+
 let harness: Harness;
 afterEach(() => harness.stop());
 
 test("of 250 payments exactly the true differences are found, each once, by two workers and over a page that fails", async () => {
-  harness = await startHarness({ env: COMPARING, workers: ["attempts"] });
+  harness = await startHarness({ env: LATE, workers: ["attempts"] });
   const { control } = harness.sandbox;
   const paid = await payMany(harness, 250);
   const at = (number: number) => paid[number - 1] ?? { paymentId: "", objectId: "" };
   await loseRows(harness, [at(120).paymentId, at(240).paymentId]);
   await control.patchPaymentIntent(at(60).objectId, { amount: 4_300 });
   await control.patchPaymentIntent(at(180).objectId, { status: "on_hold" });
-  await untilSettled(harness);
+  await untilSettled(harness, LAG_MS);
   await payMany(harness, 5);
   await control.clearRequests();
   await control.addFault({
@@ -34,7 +35,7 @@ test("of 250 payments exactly the true differences are found, each once, by two 
     fault: { type: "error", status: 500 },
   });
   for (let workers = 0; workers < 2; workers += 1) {
-    await harness.another({ env: COMPARING, workers: ["comparison"] });
+    await harness.another({ env: LATE, workers: ["comparison"] });
   }
   await until(
     "an end",

@@ -6,6 +6,7 @@ import { withProvider } from "../support/provider-events.js";
 import {
   COMPARING,
   compareNow,
+  emptyRows,
   findingsOf,
   findingWords,
   objectsById,
@@ -18,17 +19,7 @@ let harness: Harness;
 beforeAll(async () => {
   harness = await startHarness({ env: COMPARING, workers: ["attempts"] });
 });
-beforeEach(async () => {
-  const { sql } = harness.deps.db;
-  await sql`delete from reconciliation_findings`;
-  await sql`delete from reconciliation_runs`;
-  await sql`delete from reviews`;
-  await harness.sandbox.control.reset();
-  for (const table of ["ledger_uncounted", "ledger_entries", "timeline", "outbox", "idempotency_keys"]) {
-    await sql`delete from ${sql(table)}`;
-  }
-  for (const table of ["refunds", "attempts", "order_ids", "payments"]) await sql`delete from ${sql(table)}`;
-});
+beforeEach(() => emptyRows(harness));
 afterAll(() => harness.stop());
 
 async function payOne(input: Parameters<typeof payMany>[2] = {}): Promise<PaidObject> {

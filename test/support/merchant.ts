@@ -36,6 +36,22 @@ export interface EntryDocument {
   readonly currency: string;
 }
 
+export interface SubscriptionDocument {
+  readonly id: string;
+  readonly secret: string;
+}
+
+export interface DeliveryDocument {
+  readonly event_id: string;
+  readonly event_type: string;
+  readonly state: string;
+  readonly tries: number;
+  readonly last_status: number | null;
+  readonly last_error: string | null;
+  readonly last_answer: string | null;
+  readonly next_try_at: string | null;
+}
+
 export const MANUAL = {
   amount: 10_000,
   currency: "usd",
@@ -138,6 +154,23 @@ export async function eventsOf(client: ApiClient, paymentId: string): Promise<Ev
 
 export async function typesOf(client: ApiClient, paymentId: string): Promise<string[]> {
   return (await eventsOf(client, paymentId)).map((event) => event.type);
+}
+
+/** Registers a receiver; without `events` for all of them. */
+export async function subscribe(
+  client: ApiClient,
+  url: string,
+  events?: readonly string[],
+): Promise<SubscriptionDocument> {
+  const answer = await post(client, "/v1/webhook_endpoints", { url, ...(events && { events }) });
+  if (answer.status !== 201) throw new Error(`subscribing ${url}: ${answer.status} ${answer.text}`);
+  return answer.json as unknown as SubscriptionDocument;
+}
+
+/** What was sent to a receiver, oldest first. */
+export async function deliveriesOf(client: ApiClient, subscriptionId: string): Promise<DeliveryDocument[]> {
+  const path = `/v1/webhook_endpoints/${subscriptionId}/deliveries`;
+  return (await listAll<DeliveryDocument>(client, path)).reverse();
 }
 
 export async function readRefund(client: ApiClient, id: string): Promise<RefundDocument> {

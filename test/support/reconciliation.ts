@@ -5,7 +5,7 @@ import { documentOf, type Harness, type PayOptions, pay } from "./harness.js";
 import { until } from "./until.js";
 
 /** What is younger is not compared, in these tests: objects at the provider are counted in whole seconds. */
-export const LAG_MS = 1_200;
+export const LAG_MS = 200;
 export const COMPARING: Readonly<Record<string, string>> = {
   RECONCILE_LAG_MS: String(LAG_MS),
   RECONCILE_INTERVAL_MS: "50",
@@ -36,7 +36,7 @@ export async function payMany(
 }
 
 /** Waits until everything made so far is older than the lag, here and by the provider's whole seconds. */
-export async function untilSettled(harness: Harness): Promise<void> {
+export async function untilSettled(harness: Harness, lagMs = LAG_MS): Promise<void> {
   await until(
     "everything older than the lag",
     async () => {
@@ -44,7 +44,7 @@ export async function untilSettled(harness: Harness): Promise<void> {
         select coalesce(extract(epoch from now() - max(updated_at)) * 1000, 1e9)::float8 as age_ms from payments`;
       return row?.age_ms ?? 0;
     },
-    (ageMs) => ageMs > LAG_MS + 1_000,
+    (ageMs) => ageMs > lagMs + 1_000,
   );
 }
 
@@ -102,4 +102,23 @@ export async function compareNow(deps: Deps): Promise<string> {
   const id = await comparison.begin({ from: new Date(now - 3_600_000), to: new Date(now - LAG_MS) });
   await comparison.drive(id);
   return id;
+}
+
+/** Nothing of any payment is left, here or at the provider; the account and the tenant stay. */
+export async function emptyRows(harness: Harness): Promise<void> {
+  const { sql } = harness.deps.db;
+  const TABLES = [
+    ...["reconciliation_findings", "reconciliation_runs", "provider_events", "reviews", "timeline", "outbox"],
+    ...[
+      "ledger_uncounted",
+      "ledger_entries",
+      "idempotency_keys",
+      "refunds",
+      "attempts",
+      "order_ids",
+      "payments",
+    ],
+  ];
+  for (const table of TABLES) await sql`delete from ${sql(table)}`;
+  await harness.sandbox.control.reset();
 }

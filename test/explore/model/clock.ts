@@ -28,6 +28,9 @@ export const ROW_OLD: Moment = { name: "the budget has been over for long", atMs
 export const LIFETIME_OVER: Moment = { name: "our trust in the provider's keys has ended", atMs: 23.5 * HOUR_MS };
 export const KEYS_PRUNED: Moment = { name: "the provider may have removed its keys", atMs: 24.6 * HOUR_MS };
 
+export const CUSTOMER_LATE: Moment = { name: "the customer has had the time there is", atMs: 2 * HOUR_MS };
+export const LAPSED: Moment = { name: "the authorisation has lapsed", atMs: 8 * 24 * HOUR_MS };
+
 export function policyWith(customerActionExpiryMs: number): ChargePolicy {
   return {
     retryBudgetMs: BUDGET_MS,

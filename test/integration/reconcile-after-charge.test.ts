@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type Harness, pay, startHarness, untilStatus } from "../support/harness.js";
+import { OPEN_INBOX } from "../support/provider-events.js";
+import {
+  COMPARING,
+  compareNow,
+  emptyRows,
+  findingsOf,
+  findingWords,
+  type PaidObject,
+  payMany,
+  untilSettled,
+} from "../support/reconciliation.js";
+import { until } from "../support/until.js";
+
+let harness: Harness;
+beforeAll(async () => {
+  harness = await startHarness({ env: { ...COMPARING, ...OPEN_INBOX }, workers: ["attempts"] });
+});
+beforeEach(() => emptyRows(harness));
+afterAll(() => harness.stop());
+
+async function payOne(options: Parameters<typeof payMany>[2] = {}): Promise<PaidObject> {
+  const [paid] = await payMany(harness, 1, options);
+  if (paid === undefined) throw new Error("nothing was paid");
+  return paid;
+}
+
+const refundRows = () =>
+  harness.deps.db.sql<
+    { status: string; external: boolean; amount: string; provider_refund_id: string }[]
+  >`select * from refunds order by amount`;
+
+describe("a refund that was made at the provider", () => {
+  test("is recorded once, whatever the number of runs, and counts as refunded", async () => {
+    const { paymentId, objectId } = await payOne();
+    const refund = await harness.sandbox.control.dashboard.refund(objectId, 1_000);
+    await untilSettled(harness);
+    for (let runs = 0; runs < 2; runs += 1) await compareNow(harness.deps);
+    expect(await findingWords(harness)).toEqual([`refund_outside ${refund.id} repaired`]);
+    const [row, ...more] = await until("a followed refund", refundRows, (rows) =>
+      rows.every(({ status }) => status === "succeeded"),
+    );
+    expect(more).toEqual([]);
+    expect(row).toMatchObject({ external: true, amount: "1000", provider_refund_id: refund.id });
+    const { sql } = harness.deps.db;
+    expect(await sql`select amount_refunded from payments where id = ${paymentId}`).toEqual([
+      { amount_refunded: "1000" },
+    ]);
+  });
+
+  test("and failed there after it had succeeded here is brought up to it", async () => {
+    const { objectId } = await payOne();
+    const refund = await harness.sandbox.control.dashboard.refund(objectId, 1_000);
+    await untilSettled(harness);
+    await compareNow(harness.deps);
+    await until("a refund", refundRows, ([row]) => row?.status === "succeeded");
+    await harness.sandbox.control.bank.failRefund(refund.id);
+    await untilSettled(harness);
+    await compareNow(harness.deps);
+    expect((await refundRows())[0]?.status).toBe("failed");
+    expect(await findingWords(harness)).toEqual([
+      `refund_differs ${refund.id} repaired`,
+      `refund_outside ${refund.id} repaired`,
+    ]);
+  });
+});
+
+test("a hold that was released is no refund: after a cancel, a part captured and a lapse nothing is found", async () => {
+  const { control } = harness.sandbox;
+  const held = await payMany(harness, 3, { input: { capture_method: "manual" } });
+  await control.dashboard.cancel(held[0]!.objectId);
+  await control.dashboard.capture(held[1]!.objectId, 3_000);
+  await control.bank.expireAuthorization(held[2]!.objectId);
+  expect(await control.listRefunds()).toHaveLength(3);
+  await untilSettled(harness);
+  await compareNow(harness.deps);
+  await compareNow(harness.deps);
+  expect(await refundRows()).toEqual([]);
+  expect((await findingsOf(harness)).map(({ kind, state }) => `${kind} ${state}`)).toEqual([
+    "status_differs repaired",
+    "status_differs repaired",
+    "status_differs repaired",
+  ]);
+});
+
+describe("a dispute", () => {
+  test("that nobody told of is recorded, with its money, and what comes later too", async () => {
+    const { paymentId, objectId } = await payOne();
+    const dispute = await harness.sandbox.control.bank.openDispute(objectId, {});
+    await untilSettled(harness);
+    await compareNow(harness.deps);
+    const shown = async () => {
+      const [row] = await harness.deps.db.sql<{ disputes: string }[]>`
+        select disputes from payments where id = ${paymentId}`;
+      return JSON.parse(row?.disputes ?? "[]") as { status: string; movements: unknown[] }[];
+    };
+    expect(await shown()).toMatchObject([{ status: "open", movements: [{ amount: -4_200 }] }]);
+    await harness.sandbox.control.bank.closeDispute(dispute.id, "won");
+    await untilSettled(harness);
+    await compareNow(harness.deps);
+    expect(await shown()).toMatchObject([{ status: "won", movements: [{}, { amount: 4_200 }] }]);
+    expect(await findingWords(harness)).toEqual([`dispute_differs ${dispute.id} repaired`]);
+  });
+});
+
+describe("a fee", () => {
+  const fees = () => harness.deps.db.sql<{ fact: string; amount: string }[]>`
+    select fact, amount from ledger_entries where fact like 'fee:%'`;
+
+  test("that the books lack is posted by the payment's own attempt", async () => {
+    await payOne();
+    const [fee] = await fees();
+    await harness.deps.db.sql`delete from ledger_entries where fact like 'fee:%'`;
+    await untilSettled(harness);
+    await compareNow(harness.deps);
+    expect(await fees()).toEqual([fee]);
+    expect(await findingWords(harness)).toEqual([`fee_differs ${fee?.fact.slice(4)} repaired`]);
+  });
+
+  test("that the books have with another amount is told, and the books are not touched", async () => {
+    await payOne();
+    await harness.deps.db.sql`update ledger_entries set amount = amount + 1 where fact like 'fee:%'`;
+    const before = await fees();
+    await untilSettled(harness);
+    await compareNow(harness.deps);
+    expect(await fees()).toEqual(before);
+    expect(await findingsOf(harness)).toMatchObject([
+      { kind: "fee_differs", state: "open", ours: expect.stringContaining("153") as string },
+    ]);
+  });
+});
+
+test("a capture of an old object is found by its money, though its object lies before the window", async () => {
+  const { paymentId, objectId } = await payOne({ input: { capture_method: "manual" } });
+  const { control } = harness.sandbox;
+  await control.patchPaymentIntent(objectId, { created: Math.floor(Date.now() / 1_000) - 86_400 });
+  await control.dashboard.capture(objectId);
+  await untilSettled(harness);
+  await compareNow(harness.deps);
+  await untilStatus(harness, paymentId, "succeeded");
+  expect(await findingWords(harness)).toEqual([`status_differs ${objectId} repaired`]);
+});
+
+test("events that the provider could not deliver are taken into the inbox, each once", async () => {
+  const { control } = harness.sandbox;
+  const endpoint = await control.addWebhookEndpoint({
+    url: "http://127.0.0.1:9/",
+    secret: "whsec_lost",
+    mode: "lost",
+  });
+  const { objectId } = await payOne();
+  await untilSettled(harness);
+  for (let runs = 0; runs < 2; runs += 1) await compareNow(harness.deps);
+  const { sql } = harness.deps.db;
+  const stored = await sql<{ type: string; object_id: string }[]>`
+    select type, object_id from provider_events order by type`;
+  expect(stored).toEqual([
+    { type: "payment_intent.created", object_id: objectId },
+    { type: "payment_intent.succeeded", object_id: objectId },
+  ]);
+  expect((await findingsOf(harness)).map(({ kind, state }) => `${kind} ${state}`)).toEqual([
+    "event_undelivered repaired",
+    "event_undelivered repaired",
+  ]);
+  await control.removeWebhookEndpoint(endpoint.id);
+  expect((await pay(harness)).type).toBe("final");
+});
