@@ -137,7 +137,8 @@ ALTER TABLE "payments" ADD COLUMN "cancellation_reason" text;--> statement-break
 ALTER TABLE "payments" ADD COLUMN "disputes" json;--> statement-breakpoint
 ALTER TABLE "timeline" ADD COLUMN "refund_id" text;--> statement-breakpoint
 ALTER TABLE "refunds" ADD CONSTRAINT "refunds_tenant_id_payment_id_payments_tenant_id_id_fk" FOREIGN KEY ("tenant_id","payment_id") REFERENCES "public"."payments"("tenant_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-CREATE INDEX "deliveries_due" ON "deliveries" USING btree ("due_at") WHERE "deliveries"."due_at" is not null;--> statement-breakpoint
+CREATE INDEX "deliveries_due" ON "deliveries" USING btree ("endpoint_id","due_at") WHERE "deliveries"."due_at" is not null;--> statement-breakpoint
+CREATE INDEX "deliveries_ended" ON "deliveries" USING btree ("created_at") WHERE "deliveries"."due_at" is null;--> statement-breakpoint
 CREATE INDEX "deliveries_waiting" ON "deliveries" USING btree ("payment_id","endpoint_id","tenant_id") WHERE "deliveries"."state" = 'pending';--> statement-breakpoint
 CREATE INDEX "provider_events_due" ON "provider_events" USING btree ("due_at") WHERE "provider_events"."due_at" is not null;--> statement-breakpoint
 CREATE INDEX "provider_events_parked" ON "provider_events" USING btree ("received_at") WHERE "provider_events"."state" = 'parked';--> statement-breakpoint

@@ -80,14 +80,23 @@ export const NO_REPAIR: Repair = { type: "none" };
 
 /** Kinds that mend themselves once they are found. One of another kind that is no longer seen is gone, and nobody mended it. */
 const MENDED: ReadonlySet<FindingKind> = new Set([
+  "missing_here",
   "status_differs",
   "orphaned_object",
   "fee_differs",
+  "refund_missing_here",
   "refund_outside",
   "refund_differs",
   "dispute_differs",
   "event_undelivered",
 ]);
+
+/** One of each: kind and object name a difference, and two movements of money may tell of the same. The last counts. */
+export function distinct<Found extends Pick<Difference, "kind" | "objectId">>(
+  found: readonly Found[],
+): readonly Found[] {
+  return [...new Map(found.map((one) => [`${one.kind} ${one.objectId}`, one])).values()];
+}
 
 /** What a finding is once it is no longer there. */
 export function closedAs(kind: FindingKind): FindingState {

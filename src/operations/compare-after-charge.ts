@@ -14,7 +14,7 @@ import { readCounterparts, wantedOf } from "./compare-charges.js";
 import { readRefundCounterparts } from "./compare-refunds.js";
 import { takeNotice } from "./receive-provider-event.js";
 import { type HeldRun, nextPhase, type PhaseStep, type Position } from "./reconcile-run.js";
-import { repairFinding } from "./repair-finding.js";
+import { repairFindings } from "./repair-finding.js";
 
 type PageOf<Item> = Extract<PageOutcome<Item>, { type: "page" }>;
 
@@ -26,15 +26,12 @@ export async function compareDisputes(held: HeldRun, position: Position): Promis
     held,
     page.items.map(({ chargeId }) => chargeId),
   );
-  const findings: FoundDifference[] = [];
-  for (const dispute of page.items) {
+  const found = page.items.flatMap((dispute) => {
     const charge = owners.get(dispute.chargeId ?? "") ?? null;
     const kept = charge?.disputes.find(({ id }) => id === dispute.id) ?? null;
-    for (const difference of compareDispute(dispute, charge, kept, held.settledBefore)) {
-      findings.push(await repairFinding(held, difference));
-    }
-  }
-  return stepOf(position, page, page.items.length, findings);
+    return compareDispute(dispute, charge, kept, held.settledBefore);
+  });
+  return stepOf(position, page, page.items.length, await repairFindings(held, found));
 }
 
 /** One page of the movements of the provider's balance against our books. */
@@ -44,13 +41,9 @@ export async function compareTransactions(held: HeldRun, position: Position): Pr
     deps.provider.listTransactions(request(held, position)),
   );
   const compare = await readBooks(held, page.items);
-  const findings: FoundDifference[] = [];
-  for (const transaction of page.items) {
-    for (const difference of await compare(transaction)) {
-      findings.push(await repairFinding(held, difference));
-    }
-  }
-  return stepOf(position, page, page.items.length, findings);
+  const found: Difference[] = [];
+  for (const transaction of page.items) found.push(...(await compare(transaction)));
+  return stepOf(position, page, page.items.length, await repairFindings(held, found));
 }
 
 /** What our books have of these movements; where they tell of another state than ours, their object is asked about. */

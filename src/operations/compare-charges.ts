@@ -9,10 +9,9 @@ import {
   type WantedObject,
 } from "../store/counterparts.js";
 import { withDatabase } from "../store/db.js";
-import type { FoundDifference } from "../store/reconciliation.js";
 import { behind, lookForMissing } from "./compare-band.js";
 import type { HeldRun, PhaseStep, Position } from "./reconcile-run.js";
-import { repairFinding } from "./repair-finding.js";
+import { repairFindings } from "./repair-finding.js";
 
 type Page = Extract<PageOutcome<ListedCharge>, { type: "page" }>;
 
@@ -23,7 +22,7 @@ export async function compareCharges(held: HeldRun, position: Position): Promise
   const request = { createdFrom, createdTo, cursor: position.after };
   const page = await held.ask("list_charges", () => deps.provider.listCharges(request));
   held.recent.add([...page.items.map(({ id }) => id), ...page.unreadable]);
-  const findings = position.isCompared ? [] : await comparePage(held, page);
+  const found = position.isCompared ? [] : await comparePage(held, page);
   const band = await lookForMissing(held, position, page, {
     prefix: "pay",
     read: (ids) => readChargesInBand(deps.db.sql, held.account, ids),
@@ -32,27 +31,25 @@ export async function compareCharges(held: HeldRun, position: Position): Promise
     ask: (objectId) => deps.provider.getCharge(objectId),
     missing: missingThere,
   });
-  for (const difference of band.missing) findings.push(await repairFinding(held, difference));
+  const findings = await repairFindings(held, [...found, ...band.missing]);
   const objects = position.isCompared ? 0 : page.items.length + page.unreadable.length;
   return { objects, findings, position: behind(position, page, band) };
 }
 
-async function comparePage(held: HeldRun, page: Page): Promise<FoundDifference[]> {
+type Found = Difference & { readonly charge?: ListedCharge };
+
+async function comparePage(held: HeldRun, page: Page): Promise<Found[]> {
   const unreadable = page.unreadable.map((id) => ({ objectId: id, attemptId: null, tenantId: null }));
   const read = await readCounterparts(held, [...page.items.map(wantedOf), ...unreadable]);
-  const findings: FoundDifference[] = [];
-  for (const charge of page.items) {
-    for (const difference of compareCharge(charge, read(wantedOf(charge)), held.moment)) {
-      findings.push(await repairFinding(held, difference, charge));
-    }
-  }
-  for (const wanted of unreadable) {
-    const { owner } = read(wanted);
-    if (owner === null) continue;
-    const difference: Difference = unreadableObject(wanted.objectId, owner);
-    findings.push(await repairFinding(held, difference));
-  }
-  return findings;
+  return [
+    ...page.items.flatMap((charge) =>
+      compareCharge(charge, read(wantedOf(charge)), held.moment).map((found) => ({ ...found, charge })),
+    ),
+    ...unreadable.flatMap((wanted) => {
+      const { owner } = read(wanted);
+      return owner === null ? [] : [unreadableObject(wanted.objectId, owner)];
+    }),
+  ];
 }
 
 export function wantedOf(charge: Pick<ListedCharge, "id" | "attemptId" | "tenantId">): WantedObject {

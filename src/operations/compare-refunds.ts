@@ -1,3 +1,4 @@
+import type { Difference } from "../domain/finding.js";
 import type { ProviderRefund } from "../domain/provider.js";
 import {
   compareRefund,
@@ -13,10 +14,9 @@ import {
   readTenants,
 } from "../store/counterparts.js";
 import { withDatabase } from "../store/db.js";
-import type { FoundDifference } from "../store/reconciliation.js";
 import { behind, lookForMissing } from "./compare-band.js";
 import type { HeldRun, PhaseStep, Position } from "./reconcile-run.js";
-import { repairFinding } from "./repair-finding.js";
+import { repairFindings } from "./repair-finding.js";
 
 /** One page of the provider's refunds against ours, both ways. */
 export async function compareRefunds(held: HeldRun, position: Position): Promise<PhaseStep> {
@@ -25,7 +25,7 @@ export async function compareRefunds(held: HeldRun, position: Position): Promise
   const request = { createdFrom, createdTo, cursor: position.after };
   const page = await held.ask("list_refunds", () => deps.provider.listRefunds(request));
   held.recent.add([...page.items.map(({ id }) => id), ...page.unreadable]);
-  const findings = position.isCompared ? [] : await comparePage(held, page.items);
+  const found = position.isCompared ? [] : await comparePage(held, page.items);
   const band = await lookForMissing(held, position, page, {
     prefix: "re",
     read: (ids) => readRefundsInBand(deps.db.sql, held.account, ids),
@@ -34,20 +34,14 @@ export async function compareRefunds(held: HeldRun, position: Position): Promise
     ask: (refundId) => deps.provider.getRefund(refundId),
     missing: refundMissingThere,
   });
-  for (const difference of band.missing) findings.push(await repairFinding(held, difference));
+  const findings = await repairFindings(held, [...found, ...band.missing]);
   const objects = position.isCompared ? 0 : page.items.length;
   return { objects, findings, position: behind(position, page, band) };
 }
 
-async function comparePage(held: HeldRun, refunds: readonly ProviderRefund[]): Promise<FoundDifference[]> {
-  const findings: FoundDifference[] = [];
+async function comparePage(held: HeldRun, refunds: readonly ProviderRefund[]): Promise<Difference[]> {
   const read = await readRefundCounterparts(held, refunds);
-  for (const refund of refunds) {
-    for (const difference of compareRefund(refund, read(refund), held.settledBefore)) {
-      findings.push(await repairFinding(held, difference));
-    }
-  }
-  return findings;
+  return refunds.flatMap((refund) => compareRefund(refund, read(refund), held.settledBefore));
 }
 
 /** What we have of these refunds: their charges, their rows by the provider's id or by their marks. */

@@ -1,9 +1,11 @@
+import type { Difference } from "../domain/finding.js";
 import type { Evidence } from "../domain/provider.js";
 import type { Moment, SettledBefore } from "../domain/reconcile.js";
 import { withDatabase } from "../store/db.js";
 import type { ClaimedEvent } from "../store/provider-events.js";
 import {
   type ClaimedRun,
+  commitStep,
   type FoundDifference,
   type Run,
   type RunTrigger,
@@ -117,14 +119,39 @@ const MOST_REMEMBERED = 2_000;
 
 /** A comparison in this process's hands. */
 export class HeldRun {
+  #run: ClaimedRun;
   #renewedAtMs: number;
 
   constructor(
     readonly deps: Deps,
-    readonly run: ClaimedRun,
+    claimed: ClaimedRun,
     readonly recent: RecentObjects,
   ) {
+    this.#run = claimed;
     this.#renewedAtMs = deps.clock.monotonicMs();
+  }
+
+  get run(): ClaimedRun {
+    return this.#run;
+  }
+
+  /**
+   * Commits what a step has found before anything is done about it: of a run that dies in between, the next owner finds
+   * it mended, and says so. Throws RunLost.
+   */
+  async record(differences: readonly Difference[]): Promise<void> {
+    const { deps, run } = this;
+    const { phase, cursor, error } = run;
+    const findings = differences.map(({ repair: _repair, ...found }) => ({
+      ...found,
+      state: "open" as const,
+    }));
+    const leaseMs = deps.settings.attemptLeaseMs;
+    const renewedAtMs = deps.clock.monotonicMs();
+    const step = { phase, cursor, state: "running" as const, objects: 0, error, leaseMs, findings };
+    if (!(await withDatabase(() => commitStep(deps.db.sql, run, step)))) throw new RunLost();
+    this.#run = { ...run, pages: run.pages + 1 };
+    this.#renewedAtMs = renewedAtMs;
   }
 
   /** What changed here after it is not compared with a list that may be older; after a restore, all is old. */

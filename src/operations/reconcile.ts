@@ -121,7 +121,7 @@ export class Comparison {
       return await this.#commit(held, phase, step);
     } catch (error) {
       if (error instanceof RunLost) return "idle";
-      if (error instanceof Unanswered) return this.#afterFailure(run, phase, error.reason);
+      if (error instanceof Unanswered) return this.#afterFailure(held.run, phase, error.reason);
       throw error;
     }
   }

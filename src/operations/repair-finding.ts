@@ -1,5 +1,5 @@
 import { providerKey } from "../domain/attempt.js";
-import type { Difference, FindingState } from "../domain/finding.js";
+import { type Difference, distinct, type FindingState } from "../domain/finding.js";
 import type { ListedCharge } from "../domain/provider.js";
 import { readMarked } from "../store/counterparts.js";
 import { withDatabase } from "../store/db.js";
@@ -19,6 +19,22 @@ interface Repaired {
 
 const OPEN: Repaired = { state: "open" };
 const DONE: Repaired = { state: "repaired" };
+
+/** Records what a step has found, and then does what is provable about each. */
+export async function repairFindings(
+  held: HeldRun,
+  found: readonly (Difference & { readonly charge?: ListedCharge })[],
+): Promise<FoundDifference[]> {
+  if (found.length === 0) return [];
+  const each = distinct(found);
+  const differences = each.map(({ charge: _charge, ...difference }) => difference);
+  await held.record(differences);
+  const repaired: FoundDifference[] = [];
+  for (const { charge, ...difference } of each) {
+    repaired.push(await repairFinding(held, difference, charge ?? null));
+  }
+  return repaired;
+}
 
 /**
  * Does what is provable about a difference, by the ways that everything else takes, and yields it with the state that

@@ -106,6 +106,8 @@ function withoutDefaults(asked: EffectRequest, payment: Payment): EffectRequest 
  * is read and judged again.
  */
 async function runAs(deps: Deps, request: Request, run: number): Promise<KeyedAnswer | null> {
+  // Also no refusal: what the payment was refused for may be older than the truth.
+  deps.recovery.refuseWhileRecovering();
   const { caller, paymentId, effect } = request;
   for (let judged = 0; judged < MOST_JUDGEMENTS; judged += 1) {
     const read = await withDatabase(() => readForEffect(deps.db.sql, caller.tenantId, paymentId));

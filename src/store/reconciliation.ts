@@ -1,4 +1,10 @@
-import type { Difference, FindingKind, FindingState, Side } from "../domain/finding.js";
+import {
+  type Difference,
+  distinct,
+  type FindingKind,
+  type FindingState,
+  type Side,
+} from "../domain/finding.js";
 import type { Queryable } from "./db.js";
 import { dateOrNull, jsonOrNull, type Row, requiredDate, textOrNull } from "./rows.js";
 
@@ -142,7 +148,7 @@ export interface FoundDifference extends Omit<Difference, "repair"> {
  * or has ended, nothing is written, and this owner must leave it alone.
  */
 export async function commitStep(db: Queryable, run: ClaimedRun, step: RunStep): Promise<boolean> {
-  const rows = step.findings.map((finding) => ({
+  const rows = distinct(step.findings).map((finding) => ({
     kind: finding.kind,
     object_id: finding.objectId,
     tenant_id: finding.tenantId,
@@ -152,7 +158,7 @@ export async function commitStep(db: Queryable, run: ClaimedRun, step: RunStep):
     theirs: finding.theirs,
     detail: finding.detail,
   }));
-  const repaired = step.findings.filter((finding) => finding.state === "repaired").length;
+  const repaired = rows.filter(({ state }) => state === "repaired").length;
   const held = await db<Row[]>`
     with held as (
       update reconciliation_runs

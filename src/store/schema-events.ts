@@ -80,7 +80,9 @@ export const deliveries = pgTable(
   },
   (t) => [
     primaryKey({ columns: [t.tenantId, t.endpointId, t.eventId] }),
-    index("deliveries_due").on(t.dueAt).where(sql`${t.dueAt} is not null`),
+    // The claim goes endpoint by endpoint, so that one with a long backlog costs the others nothing.
+    index("deliveries_due").on(t.endpointId, t.dueAt).where(sql`${t.dueAt} is not null`),
+    index("deliveries_ended").on(t.createdAt).where(sql`${t.dueAt} is null`),
     index("deliveries_waiting").on(t.paymentId, t.endpointId, t.tenantId).where(sql`${t.state} = 'pending'`),
   ],
 );

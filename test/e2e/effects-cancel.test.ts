@@ -57,13 +57,11 @@ describeWithFaults("a cancel, and the keys of what follows a charge, at two APIs
       const paid = await made(pair.client, AUTOMATIC);
       const declined = (await pair.client.pay(DECLINED)).json.payment?.id ?? "";
       await untilEnded(pair.client, declined);
-      await pair.disturb("payment_intents.confirm", { fault: { type: "hang", effect: "applied" } });
-      const atWork = (await pair.client.pay(AUTOMATIC, { prefer: "respond-async" })).json.id ?? "";
-      await pair.control.waitForHeld();
+      const atWork = await pair.stuck(AUTOMATIC);
       for (const id of [captured.id, paid.id, declined, atWork]) {
         expect(outcomeOf(await cancel(pair.client, id))).toBe("409 invalid_state");
       }
-      await pair.control.release();
+      await pair.control.clearFaults();
       await untilStatus(pair.client, atWork, ["succeeded"]);
       expect((await pair.control.getPaymentIntent(objectIdOf(captured))).refunds).toEqual([]);
       await pair.expectOneTruth(captured.id, paid.id, declined, atWork);

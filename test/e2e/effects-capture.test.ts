@@ -48,16 +48,15 @@ describeWithFaults("a capture, at two APIs and two workers", () => {
     await untilEnded(pair.client, declined);
     const canceled = await made(pair.client, MANUAL);
     await cancel(pair.client, canceled.id);
-    await pair.disturb("payment_intents.confirm", { fault: { type: "hang", effect: "applied" } });
-    const atWork = await pair.client.pay(MANUAL, { prefer: "respond-async" });
-    await pair.control.waitForHeld();
-    const before = (await pair.control.listRequests({ method: "POST" })).length;
+    const atWork = await pair.stuck(MANUAL);
+    const captures = () => pair.control.listRequests({ call: "payment_intents.capture" });
+    const before = (await captures()).length;
     for (const [id, state] of [
       [paid.id, "succeeded"],
       [acting.id, "requires_action"],
       [declined, "failed"],
       [canceled.id, "canceled"],
-      [atWork.json.id ?? "", "processing"],
+      [atWork, "processing"],
     ] as const) {
       const key = newKey();
       const refused = await capture(pair.client, id, undefined, { key });
@@ -67,11 +66,10 @@ describeWithFaults("a capture, at two APIs and two workers", () => {
       const replayed = await capture(pair.apis[1].client, id, undefined, { key });
       expect([replayed.text, replayed.headers.get("Idempotent-Replayed")]).toEqual([refused.text, "true"]);
     }
-    // The held call and what it came to are of the payment itself.
-    expect((await pair.control.listRequests({ method: "POST" })).length).toBe(before);
-    await pair.control.release();
-    await untilStatus(pair.client, atWork.json.id ?? "", ["authorized"]);
-    await pair.expectOneTruth(paid.id, acting.id, declined, canceled.id);
+    expect(await captures()).toHaveLength(before);
+    await pair.control.clearFaults();
+    await untilStatus(pair.client, atWork, ["authorized"]);
+    await pair.expectOneTruth(paid.id, acting.id, declined, canceled.id, atWork);
   });
 
   it("of a part takes exactly that, releases the rest, and is the last word", async () => {

@@ -110,12 +110,7 @@ describeWithFaults("refunds, at two APIs and two workers", () => {
     await cancel(pair.client, canceled.id);
     const declined = (await pair.client.pay(DECLINED)).json.payment?.id ?? "";
     await untilEnded(pair.client, declined);
-    await pair.control.addFault({
-      match: { call: "payment_intents.confirm" },
-      fault: { type: "hang", effect: "applied" },
-    });
-    const atWork = (await pair.client.pay(AUTOMATIC, { prefer: "respond-async" })).json.id ?? "";
-    await pair.control.waitForHeld();
+    const atWork = await pair.stuck(AUTOMATIC);
     for (const [id, state] of [
       [authorized.id, "authorized"],
       [acting.id, "requires_action"],
@@ -131,7 +126,7 @@ describeWithFaults("refunds, at two APIs and two workers", () => {
     for (const id of ["pay_00000000000000000000000000000000", "nothing", "re_1"]) {
       expect(outcomeOf(await refund(pair.client, id, { amount: 100 }))).toBe("404 not_found");
     }
-    await pair.control.release();
+    await pair.control.clearFaults();
     await untilStatus(pair.client, atWork, ["succeeded"]);
     expect(await pair.client.payment(paid.id)).toEqual(paid);
     for (const payment of [paid, authorized, acting, canceled])

@@ -12,6 +12,8 @@ const SOON_MS = 5_000;
  * take turns here, five of them with a thousand tries between them.
  */
 const SLOWER = 12;
+const PATIENCE_MS = 60_000;
+const TEST_TIMEOUT_MS = 120_000;
 
 const hang: Behaviour = () => undefined;
 const reset: Behaviour = (answer) => void answer.socket?.resetAndDestroy();
@@ -56,11 +58,12 @@ async function msUntilAllAt(receiver: Receiver, path: string, from: number): Pro
     `${EVENTS} events at ${path}`,
     () => ids().size,
     (count) => count === EVENTS,
+    PATIENCE_MS,
   );
   return Math.max(...receiver.at(path).map((one) => one.atMs)) - from;
 }
 
-describe("a bad receiver delays nobody else", () => {
+describe("a bad receiver delays nobody else", { timeout: TEST_TIMEOUT_MS }, () => {
   test("hanging, refusing, resetting, streaming and dripping ones beside a healthy one of another tenant", async () => {
     const world = await stage.start();
     const patience = await patienceIn(world);

@@ -12,6 +12,7 @@ import {
   objectsById,
   type PaidObject,
   payMany,
+  strayOf,
   untilSettled,
 } from "../support/reconciliation.js";
 
@@ -26,19 +27,6 @@ async function payOne(input: Parameters<typeof payMany>[2] = {}): Promise<PaidOb
   const [paid] = await payMany(harness, 1, input);
   if (paid === undefined) throw new Error("nothing was paid");
   return paid;
-}
-
-/** A second object of a payment's attempt, as a create makes it whose key the provider has forgotten. */
-async function strayOf({ paymentId }: PaidObject, confirmed = false): Promise<string> {
-  const { db, provider } = harness.deps;
-  const [row] = await db.sql<{ parameters: string }[]>`
-    select parameters from attempts where payment_id = ${paymentId}`;
-  const parameters = row?.parameters ?? "";
-  const key = (call: string) => ({ idempotencyKey: `stray-${paymentId}-${call}`, resend: false });
-  const made = await provider.createCharge(parameters, key("create"));
-  if (made.type !== "object") throw new Error(made.type);
-  if (confirmed) await provider.confirmCharge(made.charge.id, parameters, key("confirm"));
-  return made.charge.id;
 }
 
 const cancels = () => harness.sandbox.control.listRequests({ call: "payment_intents.cancel" });
@@ -110,7 +98,7 @@ describe("a payment that is behind its object", () => {
 describe("an object of ours that nobody confirms", () => {
   test("is canceled once, under a key of its own, and never looked at again", async () => {
     const paid = await payOne();
-    const stray = await strayOf(paid);
+    const stray = await strayOf(harness, paid);
     await untilSettled(harness);
     for (let runs = 0; runs < 2; runs += 1) await compareNow(harness.deps);
     expect(await findingWords(harness)).toEqual([`orphaned_object ${stray} repaired`]);
@@ -123,7 +111,7 @@ describe("an object of ours that nobody confirms", () => {
 
   test("is left alone while a live attempt may still adopt it", async () => {
     const paid = await payOne();
-    const stray = await strayOf(paid);
+    const stray = await strayOf(harness, paid);
     await untilSettled(harness);
     await harness.deps.db.sql`
       update attempts set state = 'create_unknown', provider_payment_id = null, unresolved = true,
@@ -136,7 +124,7 @@ describe("an object of ours that nobody confirms", () => {
 
   test("is left alone where no row names it, since its client's next try may adopt it", async () => {
     const paid = await payOne();
-    const stray = await strayOf(paid);
+    const stray = await strayOf(harness, paid);
     await untilSettled(harness);
     await harness.sandbox.control.patchPaymentIntent(stray, {
       metadata: { payment_attempt_id: "att_lost", tenant_id: harness.caller.tenantId },
@@ -148,7 +136,7 @@ describe("an object of ours that nobody confirms", () => {
 
   test("is canceled where no row names it once the provider's keys of its time are gone", async () => {
     const paid = await payOne();
-    const stray = await strayOf(paid);
+    const stray = await strayOf(harness, paid);
     await untilSettled(harness);
     await harness.sandbox.control.patchPaymentIntent(stray, {
       metadata: { payment_attempt_id: "att_lost", tenant_id: harness.caller.tenantId },
@@ -159,7 +147,7 @@ describe("an object of ours that nobody confirms", () => {
   });
 
   test("whose cancel is lost is canceled by a later run", async () => {
-    const stray = await strayOf(await payOne());
+    const stray = await strayOf(harness, await payOne());
     await untilSettled(harness);
     const match = { call: "payment_intents.cancel" };
     await harness.sandbox.control.addFault({ match, times: 1, fault: { type: "error", status: 500 } });
@@ -174,7 +162,7 @@ describe("an object of ours that nobody confirms", () => {
 
 test("a second object on which money moved is a person's to judge, and nothing is done to it", async () => {
   const paid = await payOne();
-  const second = await strayOf(paid, true);
+  const second = await strayOf(harness, paid, true);
   await untilSettled(harness);
   await compareNow(harness.deps);
   expect(await findingWords(harness)).toEqual([`second_object ${second} open`]);
@@ -186,7 +174,7 @@ test("a second object on which money moved is a person's to judge, and nothing i
 });
 
 test("another installation's objects on the same account, and what carries no marks, are none of ours", async () => {
-  const stray = await strayOf(await payOne(), true);
+  const stray = await strayOf(harness, await payOne(), true);
   await untilSettled(harness);
   const metadata = { payment_attempt_id: "att_1", tenant_id: "ten_elsewhere" };
   await harness.sandbox.control.patchPaymentIntent(stray, { metadata });

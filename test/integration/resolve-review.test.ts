@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { getPayment } from "../../src/operations/read-payments.js";
 import { getReview } from "../../src/operations/read-reviews.js";
+import { resolveReview as writeResolution } from "../../src/store/reviews.js";
 import { paid, refund, untilRefund } from "../support/effects.js";
 import { documentOf, type Harness, newKey, pay, until, untilStatus } from "../support/harness.js";
 import {
@@ -329,6 +330,30 @@ describe("dismiss", () => {
     expect(await reasonsOf(harness, id)).toEqual(
       expect.arrayContaining(["dismiss requested: looked at it", "dismiss"]),
     );
+  });
+});
+
+describe("a decision that was checked against an attempt as it was before a worker claimed it", () => {
+  test("is not written, and is checked again", async () => {
+    const harness = await stage.start({ env: IMPATIENT });
+    const { review } = await silentProvider(harness);
+    const { sql } = harness.deps.db;
+    const [attempt] = await sql<{ fence: string }[]>`select fence from attempts`;
+    const decision = {
+      tenant_id: harness.caller.tenantId,
+      review_id: review.id,
+      attempt_id: review.attempt_id,
+      fence: Number(attempt?.fence) - 1,
+      resolution: "cancel_at_provider",
+      resolution_reason: "too late",
+      resolved_by: "key_test",
+      instruction: "{}",
+      timeline_id: "tl_test",
+    } as const;
+    expect(await writeResolution(sql, decision)).toEqual({ type: "moved" });
+    expect(await lastReview(harness)).toMatchObject({ resolution: null, resolved_by: null });
+    expect(await instructionsLeft(harness)).toBe(0);
+    expect(await sql`select 1 from timeline where id = 'tl_test'`).toEqual([]);
   });
 });
 

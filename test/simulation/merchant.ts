@@ -12,8 +12,8 @@ import type { World } from "./world.js";
 const MOST_TRIES = 12;
 /** What a client hears no answer for in so long it asks for again. */
 const CLIENT_TIMEOUT_MS = 60_000;
-/** Longer than any simulation takes: the wait is ended by the client's own, simulated time. */
-const WAIT_MS = 3_600_000;
+/** The most that a caller may ask for (contract section 4); some go away before. */
+const WAIT_MS = 30_000;
 const MOST_LOOKS = 40;
 
 /** Refusals that say "not now": the same key is sent again. */
@@ -123,10 +123,11 @@ export class Merchants {
     const leaving = new AbortController();
     const isPatient = random.merchants.chance(0.5);
     const wait = isPatient ? { waitMs: WAIT_MS, explicit: random.merchants.chance(0.7) } : { waitMs: 0, explicit: true };
-    if (isPatient) scheduler.plan(random.merchants.duration(50, 30_000), null, () => leaving.abort());
+    if (isPatient) scheduler.plan(random.merchants.duration(50, 60_000), null, () => leaving.abort());
     const context = { requestId: `req_${client}`, traceparent: null, signal: leaving.signal };
     scheduler.tell(`client ${client} asks ${process.name}`);
     const gone = scheduler.pause(CLIENT_TIMEOUT_MS, null).then(() => "timeout" as const);
+    scheduler.actingFor = process;
     const asking = this.#heard(client, call(process.deps, context, wait));
     const said = await Promise.race([asking, process.dead, gone]);
     leaving.abort();

@@ -70,6 +70,7 @@ export class Notices {
   }
 
   async #offer(notice: Notice, process: NonNullable<ReturnType<World["anyProcess"]>>): Promise<string> {
+    this.#world.scheduler.actingFor = process;
     const receiving = receiveProviderEvent(process.deps, Buffer.from(notice.body), []).then(
       (received) => received.type,
       (error: unknown) => {

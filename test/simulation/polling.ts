@@ -1,3 +1,4 @@
+import { really } from "./host.js";
 import { EPOCH_MS, type SimulatedDatabase } from "./simulated-database.js";
 import type { WorkerName } from "./simulated-process.js";
 import type { World } from "./world.js";
@@ -65,7 +66,8 @@ export class Polling {
     this.#stale = false;
     const { sql } = this.#database;
     // What a person must decide is asked about for ever; alone, it keeps nothing going.
-    const [due] = await sql<DueTimes[]>`
+    const [due] = await really(
+      () => sql<DueTimes[]>`
       select (select min(a.due_at) from attempts a
                where ${this.#world.isCalm} = false or not exists (
                  select from reviews r where r.tenant_id = a.tenant_id and r.payment_id = a.payment_id
@@ -73,7 +75,8 @@ export class Polling {
              (select min(due_at) from provider_events) as events,
              (select min(due_at) from deliveries) as deliveries,
              (select min(created_at) from outbox where relayed_at is null) as unrelayed,
-             (select 'now' from ledger_uncounted limit 1) as uncounted`;
+             (select 'now' from ledger_uncounted limit 1) as uncounted`,
+    );
     if (due === undefined) throw new Error("no row");
     this.#at("attempts", due.attempts);
     this.#at("provider-events", due.events);

@@ -1,4 +1,5 @@
 import { faultsAtTheEnd } from "./checks.js";
+import { simulatingHost } from "./host.js";
 import { drawPlans } from "./plans.js";
 import type { ProviderFlaws } from "./provider-model.js";
 import { Random } from "./random.js";
@@ -87,18 +88,12 @@ export async function runSeed(seed: number, { database, flaws = {} }: SeedOption
     plans: drawPlans(new Random(seed, "plans"), drawn.payments),
     flaws,
   });
-  // The product's own chance is the seed's, too.
-  const chance = Math.random;
-  const random = new Random(seed, "product");
-  Math.random = () => random.next();
-  try {
+  await simulatingHost(world.scheduler, new Random(seed, "product"), async () => {
     planStorm(world, drawn);
     await world.begin();
     await settle(world, drawn);
-    if (world.faults.length === 0) world.faults.push(...(await faultsAtTheEnd(world, database.sql)));
-  } finally {
-    Math.random = chance;
-  }
+  });
+  if (world.faults.length === 0) world.faults.push(...(await faultsAtTheEnd(world, database.sql)));
   return {
     seed,
     faults: world.faults,

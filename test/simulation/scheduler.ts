@@ -26,6 +26,8 @@ const QUIET_TURNS = 3;
 export class Scheduler {
   /** Milliseconds since the simulation began. */
   nowMs = 0;
+  /** Whose step is being taken. A step that calls into a process says so. */
+  actingFor: Owner | null = null;
   readonly #story: Story;
   readonly #heap: Planned[] = [];
   #order = 0;
@@ -69,8 +71,10 @@ export class Scheduler {
       return true;
     }
     if (next.label !== null) this.tell(owner === null ? next.label : `${owner.name} ${next.label}`);
+    this.actingFor = owner;
     await next.run();
     await this.quiet();
+    this.actingFor = null;
     return true;
   }
 

@@ -1,6 +1,7 @@
 import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
 import { type Database, openDatabase, type Sql } from "../../src/store/db.js";
+import { really } from "./host.js";
 
 /** When every simulation begins, by the database's clock. */
 export const EPOCH_MS = Date.UTC(2031, 0, 1);
@@ -44,7 +45,8 @@ export async function openSimulatedDatabase(url: string): Promise<SimulatedDatab
       const moment = new Date(EPOCH_MS + Math.floor(micros / 1_000)).toISOString().slice(0, -1);
       const text = `${moment}${String(micros % 1_000).padStart(3, "0")}Z`;
       // Both go out together on the one connection: a text without parameters is one message, so it is the first.
-      const [, result] = await Promise.all([sql.unsafe(`set simulation.now to '${text}'`).execute(), work(sql)]);
+      const clock = `set simulation.now to '${text}'`;
+      const [, result] = await really(() => Promise.all([sql.unsafe(clock).execute(), work(sql)]));
       return result;
     },
     close: () => database.close(),

@@ -82,6 +82,7 @@ export class SimulatedProcess implements Owner {
 
   /** As wire does it: nothing is accepted or claimed before the database is known to be the same one. */
   async #start(): Promise<void> {
+    this.#parts.scheduler.actingFor = this;
     const db = gatedDatabase(this.#parts.database.sql, this.#statement);
     const log = createLogger({ level: "warn", destination: { write: (line) => this.#heard(line) } });
     let recovery: RecoveryWatch;
@@ -109,6 +110,7 @@ export class SimulatedProcess implements Owner {
 
   /** Starts work that only a database which is away may end otherwise than well. */
   run(what: string, work: () => Promise<unknown>): void {
+    this.#parts.scheduler.actingFor = this;
     work().catch((error: unknown) => {
       if (!isPassing(error)) this.#parts.fault(`${what} failed: ${String((error as Error).stack)}`);
     });

@@ -1,5 +1,6 @@
 import type { Settings } from "../../src/config.js";
 import { attemptIdOf } from "../../src/operations/attempt-id.js";
+import { really } from "./host.js";
 import { Merchants, nameOf } from "./merchant.js";
 import { Network } from "./network.js";
 import { Notices } from "./notices.js";
@@ -195,9 +196,13 @@ export class World {
 
   /** What a merchant sees when he looks at his payment. */
   async paymentOfKey(tenantId: string, key: string): Promise<{ id: string; status: string } | null> {
-    const [row] = await this.#options.database.sql<{ id: string; status: string }[]>`
-      select p.id, p.status from idempotency_keys k join payments p on p.tenant_id = k.tenant_id and p.id = k.resource_id
-       where k.tenant_id = ${tenantId} and k.operation = 'payments.create' and k.key = ${key}`;
+    const { sql } = this.#options.database;
+    const [row] = await really(
+      () => sql<{ id: string; status: string }[]>`
+        select p.id, p.status
+          from idempotency_keys k join payments p on p.tenant_id = k.tenant_id and p.id = k.resource_id
+         where k.tenant_id = ${tenantId} and k.operation = 'payments.create' and k.key = ${key}`,
+    );
     return row ?? null;
   }
 }

@@ -15,6 +15,7 @@ import { until } from "./until.js";
 
 /** How long work may go on after an answer: under the patience of any test. */
 const SETTLE_MS = 15_000;
+const READ_AT_ONCE = 5;
 
 /** Everything that is known about one payment, at Pawl by HTTP and at the provider by its control API. */
 interface Seen {
@@ -63,22 +64,32 @@ async function faultsOfAll(
   control: SandboxControl,
   ids: readonly string[],
 ): Promise<string[]> {
-  const log = await control.listRequests();
-  const faults: string[] = [];
-  for (const id of ids) {
-    const payment = await client.payment(id);
-    const [refunds, timeline, entries, record] = await Promise.all([
-      refundsOf(client, id),
-      client.timeline(id),
-      entriesOf(client, id),
-      control.getPaymentIntent(objectIdOf(payment)),
-    ]);
-    // Read last: what is on the payment by then has its event.
-    const events = await listEvents(client);
-    const seen = { payment, refunds, timeline, entries, record, log, events: eventsAbout(events, id) };
-    faults.push(...faultsOf(seen).map((fault) => `${id}: ${fault}`));
+  const read = [];
+  for (let from = 0; from < ids.length; from += READ_AT_ONCE) {
+    const some = ids.slice(from, from + READ_AT_ONCE);
+    read.push(...(await Promise.all(some.map((id) => readOne(client, control, id)))));
   }
-  return faults;
+  // Read last: what is on a payment by then has its event, and was sent.
+  const [events, log] = [await listEvents(client), await control.listRequests()];
+  return read.flatMap((one) => {
+    const { id } = one.payment;
+    return faultsOf({ ...one, log, events: eventsAbout(events, id) }).map((fault) => `${id}: ${fault}`);
+  });
+}
+
+async function readOne(
+  client: ApiClient,
+  control: SandboxControl,
+  id: string,
+): Promise<Omit<Seen, "events" | "log">> {
+  const payment = await client.payment(id);
+  const [refunds, timeline, entries, record] = await Promise.all([
+    refundsOf(client, id),
+    client.timeline(id),
+    entriesOf(client, id),
+    control.getPaymentIntent(objectIdOf(payment)),
+  ]);
+  return { payment, refunds, timeline, entries, record };
 }
 
 function faultsOf(seen: Seen): string[] {

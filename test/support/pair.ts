@@ -59,6 +59,14 @@ export class Pair {
     return this.control.addFault({ match: { call }, ...rule });
   }
 
+  /** A new payment that is `processing` until the faults are cleared: no confirm of it reaches the provider. */
+  async stuck(body: object): Promise<string> {
+    await this.disturb("payment_intents.confirm", { times: null, fault: { type: "reset", effect: "none" } });
+    const { status, json, text } = await this.client.pay(body, { prefer: "respond-async" });
+    if (status !== 202 || json.id === undefined) throw new Error(`not under way: ${status} ${text}`);
+    return json.id;
+  }
+
   /** The settle checks (books.ts), of these payments. */
   expectOneTruth(...ids: readonly string[]): Promise<void> {
     return expectOneTruth(this.client, this.control, ids);

@@ -1,7 +1,9 @@
+import type { ListedCharge, PageOutcome, PageRequest } from "../../src/domain/provider.js";
 import type { Deps } from "../../src/operations/deps.js";
 import { Comparison } from "../../src/operations/reconcile.js";
 import type { PaymentIntentRecord } from "../../src/sandbox/index.js";
 import { documentOf, type Harness, type PayOptions, pay } from "./harness.js";
+import { withProvider } from "./provider-events.js";
 import { until } from "./until.js";
 
 /** What is younger is not compared, in these tests: objects at the provider are counted in whole seconds. */
@@ -121,4 +123,34 @@ export async function emptyRows(harness: Harness): Promise<void> {
   ];
   for (const table of TABLES) await sql`delete from ${sql(table)}`;
   await harness.sandbox.control.reset();
+}
+
+/** The provider with so few charges on a page; there must be no more than a real page of them. */
+export function inSmallPages(deps: Deps, size: number): Deps {
+  const listCharges = async (page: PageRequest): Promise<PageOutcome<ListedCharge>> => {
+    const all = await deps.provider.listCharges({ ...page, cursor: null });
+    if (all.type !== "page") return all;
+    const start = page.cursor === null ? 0 : all.items.findIndex(({ id }) => id === page.cursor) + 1;
+    const items = all.items.slice(start, start + size);
+    const last = items.at(-1) ?? null;
+    const next = start + size < all.items.length && last !== null ? last.id : null;
+    return { ...all, items, next, oldest: last?.createdAt ?? null };
+  };
+  return withProvider(deps, { listCharges });
+}
+
+/** A second object of a payment's attempt, as a create makes it whose key the provider has forgotten. */
+export async function strayOf(
+  { deps }: Harness,
+  { paymentId }: PaidObject,
+  confirmed = false,
+): Promise<string> {
+  const [row] = await deps.db.sql<{ parameters: string }[]>`
+    select parameters from attempts where payment_id = ${paymentId} and kind = 'charge'`;
+  const parameters = row?.parameters ?? "";
+  const key = (call: string) => ({ idempotencyKey: `stray-${paymentId}-${call}`, resend: false });
+  const made = await deps.provider.createCharge(parameters, key("create"));
+  if (made.type !== "object") throw new Error(made.type);
+  if (confirmed) await deps.provider.confirmCharge(made.charge.id, parameters, key("confirm"));
+  return made.charge.id;
 }

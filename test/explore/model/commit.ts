@@ -224,7 +224,7 @@ function recorderOf(account: string, nowMs: number): PaymentProvider {
     resend: false,
     attemptId: null,
     createdFromMs: null,
-    sentAtMs: 0,
+    sentAtMs: nowMs,
   };
   const send = (
     call: ProviderCall,
@@ -238,7 +238,6 @@ function recorderOf(account: string, nowMs: number): PaymentProvider {
     parameters,
     key: context.idempotencyKey,
     resend: context.resend,
-    sentAtMs: nowMs,
   });
   type Context = Parameters<PaymentProvider["createCharge"]>[1];
   const recorder = {

@@ -9,6 +9,7 @@ import {
   type Read,
   viewOf,
 } from "./commit.js";
+import { LONGEST_FLIGHT_MS } from "./clock.js";
 import type { Context } from "./context.js";
 import type { Request } from "./request.js";
 import type { Tables } from "./rows.js";
@@ -116,7 +117,7 @@ function goesOn(context: Context, world: World, ref: Ref<Run>, to: To): void {
       findsItLate(context, world, ref, to);
       return;
     case "waits":
-      lands(context, world, ref, step.request, to);
+      if (!tooOld(context, world, step.request)) lands(context, world, ref, step.request, to);
       // A process that was stopped just before the call.
       if (step.request.value.call === "confirm" && budgetIsOver(context, world, run)) findsItLate(context, world, ref, to);
       break;
@@ -126,7 +127,17 @@ function goesOn(context: Context, world: World, ref: Ref<Run>, to: To): void {
       commits(context, world, ref, { type: "hears", request, outcome }, says, to);
     }
   }
-  if (may(context, world, "no_answer")) hearsNothing(context, world, ref, step.request, to);
+  const { request } = step;
+  const isOver = tooOld(context, world, request);
+  if (isOver) hearsNothing(context, world, ref, request, to);
+  else if (may(context, world, "no_answer")) {
+    hearsNothing(context, { ...world, faults: world.faults - 1 }, ref, request, to);
+  }
+}
+
+/** Long past every deadline, and longer than a request is under way. */
+function tooOld(context: Context, world: World, { value: request }: Ref<Request>): boolean {
+  return nowOf(context, world) - request.sentAtMs >= LONGEST_FLIGHT_MS;
 }
 
 function budgetIsOver(context: Context, world: World, run: Run): boolean {
@@ -211,10 +222,9 @@ function hearsNothing(context: Context, world: World, ref: Ref<Run>, request: Re
     context.refs.outcomes.of(await outcomeOf(context.shipped, request.value, null)),
   );
   const flying = withFlying(context, world, world.flying, ref.value);
-  const hurt = { ...world, faults: world.faults - 1, flying };
   const under = flying === world.flying ? "the answer is lost" : "the request is still under way";
   const says = () => `the worker hears nothing of the ${request.value.call} before its deadline: ${under}`;
-  commits(context, hurt, ref, { type: "hears", request, outcome }, says, to);
+  commits(context, { ...world, flying }, ref, { type: "hears", request, outcome }, says, to);
 }
 
 /** A death, or a lease that ends under a slow call: with whoever comes next they are the same. */
@@ -342,8 +352,10 @@ function withFlying(context: Context, world: World, flying: World["flying"], run
   if (run.step.type !== "waits") return flying;
   const { request } = run.step;
   // A question leaves nothing behind, and neither does a send that Stripe has the answer to for longer than it can fly.
-  const isDone = !isSend(request.value.call) || savedAnswer(world.stripe.value, request.value) !== null;
-  void context;
+  const isDone =
+    !isSend(request.value.call) ||
+    tooOld(context, world, request) ||
+    savedAnswer(world.stripe.value, request.value) !== null;
   return isDone ? flying : sorted([...flying, request]);
 }
 

@@ -1,0 +1,151 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Deps } from "../../src/operations/deps.js";
+import { Comparison } from "../../src/operations/reconcile.js";
+import { Gate } from "../support/gate.js";
+import { type Harness, startHarness } from "../support/harness.js";
+import {
+  COMPARING,
+  emptyRows,
+  findingWords,
+  inSmallPages,
+  LAG_MS,
+  payMany,
+  runsOf,
+  strayOf,
+  untilSettled,
+} from "../support/reconciliation.js";
+import { until } from "../support/until.js";
+
+/** A lease that a test can wait for. */
+const SHORT_LEASE = { PROVIDER_TIMEOUT_MS: "400", ATTEMPT_LEASE_MS: "900" };
+
+let harness: Harness;
+let other: Deps;
+const gates: Gate[] = [];
+beforeAll(async () => {
+  harness = await startHarness({ env: { ...COMPARING, ...SHORT_LEASE }, workers: ["attempts"] });
+  other = (await harness.another({ env: { ...COMPARING, ...SHORT_LEASE }, workers: [] })).deps;
+});
+beforeEach(() => emptyRows(harness));
+afterEach(() => {
+  for (const gate of gates.splice(0)) gate.open();
+});
+afterAll(() => harness.stop());
+
+function gateAt(point: string, skip: number): Gate {
+  const gate = new Gate(point, skip);
+  gates.push(gate);
+  return gate;
+}
+
+/** Seven objects; on page 2 of four an orphan and a refund that was made outside. */
+async function stageDifferences() {
+  const early = await payMany(harness, 1);
+  const orphan = await strayOf(harness, early[0]!);
+  await payMany(harness, 5);
+  const refund = await harness.sandbox.control.dashboard.refund(early[0]!.objectId, 100);
+  await untilSettled(harness);
+  return { orphan, refundId: refund.id };
+}
+
+function begin(deps: Deps): Promise<string> {
+  const now = Date.now();
+  return new Comparison(deps).begin({ from: new Date(now - 3_600_000), to: new Date(now - LAG_MS) });
+}
+
+async function effects() {
+  const { control } = harness.sandbox;
+  const { sql } = harness.deps.db;
+  return {
+    cancels: (await control.listRequests({ call: "payment_intents.cancel" })).length,
+    keys: new Set(
+      (await control.listRequests({ call: "payment_intents.cancel" })).map((one) => one.idempotency_key),
+    ).size,
+    refunds: (await sql`select id from refunds`).length,
+    counted: (await sql<{ repaired: number }[]>`select repaired from reconciliation_runs`)[0]?.repaired,
+  };
+}
+
+describe("a run whose process dies on page 2", () => {
+  test.each([
+    { point: "after_list_charges", skip: 1 },
+    { point: "before_repair", skip: 0 },
+    { point: "after_cancel_orphan", skip: 0 },
+    { point: "after_repair", skip: 0 },
+    { point: "before_page_committed", skip: 1 },
+    { point: "after_page_committed", skip: 1 },
+    { point: "before_fact_written", skip: 0 },
+    { point: "after_repair", skip: 1 },
+  ])(
+    "$point (after $skip) is gone on with by another, and repairs nothing twice",
+    async ({ point, skip }) => {
+      const { orphan, refundId } = await stageDifferences();
+      const gate = gateAt(point, skip);
+      const dying = inSmallPages({ ...harness.deps, probe: gate.probe }, 4);
+      const id = await begin(dying);
+      const late = new Comparison(dying).drive(id);
+      await gate.reached();
+      const run = await new Comparison(inSmallPages(other, 4)).drive(id);
+      expect(run).toMatchObject({ state: "completed", error: null });
+      const expected = [`orphaned_object ${orphan} repaired`, `refund_outside ${refundId} repaired`];
+      expect(await findingWords(harness)).toEqual(expected);
+      const seen = await effects();
+      expect(seen).toMatchObject({ keys: 1, refunds: 1, counted: 2 });
+      gate.open();
+      expect(await late).toMatchObject({ state: "completed", pages: run.pages, objects: run.objects });
+      expect(await findingWords(harness)).toEqual(expected);
+      expect(await effects()).toMatchObject({ keys: 1, refunds: 1, counted: 2 });
+    },
+  );
+});
+
+test("a page is not read again once it is committed: the run goes on behind it", async () => {
+  await stageDifferences();
+  const gate = gateAt("after_page_committed", 0);
+  const dying = inSmallPages({ ...harness.deps, probe: gate.probe }, 4);
+  const id = await begin(dying);
+  const late = new Comparison(dying).drive(id);
+  await gate.reached();
+  await harness.sandbox.control.clearRequests();
+  const run = await new Comparison(inSmallPages(other, 4)).drive(id);
+  expect(run.objects).toBe(7 + 1 + 7);
+  expect(await harness.sandbox.control.listRequests({ call: "payment_intents.list" })).toHaveLength(1);
+  gate.open();
+  await late;
+});
+
+test("two workers share the runs: of one stretch of time there is one, and nobody waits for it", async () => {
+  await stageDifferences();
+  const workers = [harness.deps, other].map((deps) => new Comparison(deps));
+  await Promise.all(workers.map((worker) => worker.round()));
+  await until(
+    "an end of the run",
+    async () => {
+      await Promise.all(workers.map((worker) => worker.round()));
+      return runsOf(harness);
+    },
+    (runs) => runs.every(({ state }) => state === "completed"),
+  );
+  await Promise.all(workers.map((worker) => worker.round()));
+  expect(await runsOf(harness)).toMatchObject([{ trigger: "worker", state: "completed" }]);
+  expect(await effects()).toMatchObject({ cancels: 1, refunds: 1, counted: 2 });
+});
+
+test("a run that the provider never answers has failed after so many tries, and the next one begins anew", async () => {
+  await payMany(harness, 1);
+  await untilSettled(harness);
+  const silent = { call: "payment_intents.list" };
+  await harness.sandbox.control.addFault({
+    match: silent,
+    times: null,
+    fault: { type: "error", status: 500 },
+  });
+  const id = await begin(other);
+  const impatient = { ...other, clock: { ...other.clock, sleep: () => Promise.resolve() } };
+  expect(await new Comparison(impatient).drive(id)).toMatchObject({
+    state: "failed",
+    error: "charges: the provider did not answer (server_error)",
+  });
+  await harness.sandbox.control.clearFaults();
+  expect(await new Comparison(other).drive(await begin(other))).toMatchObject({ state: "completed" });
+});
