@@ -27,15 +27,15 @@ export function reconcileCommand(): Command {
     .action(reconcile);
 }
 
-async function reconcile({ from, to, json, csv }: Options): Promise<void> {
-  if (json === true && csv === true) throw new CommandFailed("--csv: not together with --json");
+async function reconcile({ from, to, json, csv }: Options, command: Command): Promise<void> {
+  if (json === true && csv === true) command.error("error: --csv and --json do not go together");
   await withPawl(async (pawl) => {
     const { deps } = pawl;
     const { reconcileLagMs, reconcileWindowMs } = deps.settings;
     const latest = new Date(deps.clock.now().getTime() - reconcileLagMs);
     const until = to === undefined || to > latest ? latest : to;
     const since = from ?? new Date(until.getTime() - reconcileWindowMs);
-    if (since >= until) throw new CommandFailed("--from: must be before --to, and before the lag");
+    if (since >= until) command.error("error: --from must be before --to, and before the lag");
     const id = await pawl.comparison.begin({ from: since, to: until });
     await pawl.comparison.drive(id);
     const report = await reportOf(deps, id);

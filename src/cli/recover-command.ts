@@ -22,19 +22,22 @@ export function recoverCommand(): Command {
     .option("--done", "end it now: you know that nothing was lost")
     .option("--reason <text>", "with --done: why, for the log")
     .option("--json", "print one JSON document")
-    .action((options: Options) => (options.done === true ? endNow(options) : recover(options)));
+    .action((options: Options, command: Command) =>
+      options.done === true ? endNow(options, command) : recover(options, command),
+    );
 }
 
-async function endNow({ since, reason, json }: Options): Promise<void> {
-  if (since !== undefined) throw new CommandFailed("--done: not together with --since");
-  if (reason === undefined || reason.trim() === "") throw new CommandFailed("--reason: say why, with --done");
+async function endNow({ since, reason, json }: Options, command: Command): Promise<void> {
+  if (since !== undefined) command.error("error: --done and --since do not go together");
+  if (reason === undefined || reason.trim() === "") command.error("error: --done needs --reason: say why");
   const ended = await withStore((store) => endRecoveryNow(store, reason));
   if (!ended) throw new CommandFailed("no recovery is under way");
   print(json === true, { recovering: false, reason }, ["Recovery ended; attempts are sent again."]);
 }
 
-async function recover({ since, json }: Options): Promise<void> {
-  if (since === undefined) throw new CommandFailed("--since: say from when on rows may be lost, or --done");
+async function recover({ since, json }: Options, command: Command): Promise<void> {
+  if (since === undefined)
+    command.error("error: --since is needed: from when on rows may be lost; or --done");
   await withPawl(async ({ deps, comparison }) => {
     const account = await comparison.accountOrThrow();
     const id = await beginRecoverySince(deps, account, since);

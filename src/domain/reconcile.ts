@@ -58,7 +58,9 @@ export function compareCharge(
   { owner, marked, isTenantKnown }: ChargeCounterpart,
   { settledBefore, keysGoneBefore }: Moment,
 ): readonly Difference[] {
-  if (owner !== null) return compareOwn(charge, owner, settledBefore);
+  // Read a moment later than the owner, the attempt may have adopted the object in between.
+  const own = owner ?? (marked?.objectId === charge.id && marked.kind === "charge" ? marked : null);
+  if (own !== null) return compareOwn(charge, own, settledBefore);
   const { attemptId, tenantId, createdAt } = charge;
   if (attemptId === null || tenantId === null || !isTenantKnown) return [];
   if (marked === null || marked.kind !== "charge") {

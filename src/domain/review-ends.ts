@@ -6,7 +6,15 @@ import { endOfReview } from "./review.js";
 
 /** It is carried out by this change, and with it the review has ended. */
 export function carriedOut(view: ChargeView, change: Change): Change {
-  return { ...change, review: null, instruction: "carried_out", reason: resolutionOf(view) };
+  const reason = resolutionOf(view);
+  const { payment } = change;
+  // The fence that a person has had sent is theirs, and nobody else's at the provider.
+  const isTheirs = reason === "cancel_at_provider" && view.attempt.state === "fencing";
+  const shown =
+    isTheirs && payment.cancellationReason === "canceled_at_provider"
+      ? { ...payment, cancellationReason: "requested" as const }
+      : payment;
+  return { ...change, payment: shown, review: null, instruction: "carried_out", reason };
 }
 
 /** It cannot be carried out: the review goes back to its person, and the timeline says why. */

@@ -1,13 +1,13 @@
 import { JSON_TYPE, type JsonValue, type StoredResponse } from "../domain/documents.js";
 import { PawlError } from "../domain/errors.js";
 import { fingerprint } from "../lib/fingerprint.js";
-import { type Queryable, withDatabase } from "../store/db.js";
+import { withDatabase } from "../store/db.js";
 import { type KeyRecord, readKey } from "../store/idempotency-keys.js";
-import { claimKey, completeKey } from "../store/key-claims.js";
+import { claimAnswered, type KeyedChange } from "../store/key-claims.js";
 import type { Caller, Deps, RequestContext } from "./deps.js";
 import type { KeyedAnswer } from "./keyed-request.js";
 
-/** A request under an Idempotency-Key whose whole effect is one transaction of ours. */
+/** A request under an Idempotency-Key whose whole effect is one statement of ours. */
 export interface KeyedWrite {
   readonly caller: Caller;
   readonly context: RequestContext;
@@ -20,11 +20,15 @@ export interface KeyedWrite {
   readonly resourceId: string;
   /** What takes more than the database to find out. Throws PawlError; not asked where the key has its answer already. */
   check?(): Promise<void>;
-  /** Makes the effect; a PawlError that it throws undoes everything and leaves the key free. */
-  effect(tx: Queryable): Promise<KeyedEffect>;
+  /**
+   * Reads what the answer is judged by, the database's time among it, and writes nothing. Asked again where that has
+   * changed before the effect was made. A PawlError that it throws leaves the key free.
+   */
+  prepare(): Promise<KeyedEffect>;
 }
 
 export interface KeyedEffect {
+  readonly change: KeyedChange;
   readonly status: number;
   readonly location: string;
   readonly document: { readonly [name: string]: JsonValue };
@@ -34,13 +38,13 @@ export interface KeyedEffect {
 
 type FinalAnswer = KeyedAnswer & { readonly type: "final" };
 
-/** A record that expires between the claim and the look is claimed again; more often than this it is a bug to see. */
-const MOST_LOOKS = 5;
+/** Each further look means that another writer went on, or a record expired; more often than this it is a bug to see. */
+const MOST_LOOKS = 50;
 
 /**
- * Claim, effect and stored answer in one commit, so that a key is never seen in progress: the same request again is
+ * Claim, effect and stored answer in one statement, so that a key is never seen in progress: the same request again is
  * answered with what is stored. Throws PawlError: idempotency_key_reused, service_unavailable, and what `check` and
- * `effect` throw.
+ * `prepare` throw.
  */
 export async function keyedWrite(
   deps: Pick<Deps, "db" | "settings">,
@@ -55,25 +59,23 @@ export async function keyedWrite(
     if (record !== null && !record.expired) return replay(record, print);
     if (!checked) await request.check?.();
     checked = true;
-    const answer = await withDatabase(() =>
-      deps.db.sql.begin(async (tx) => {
-        const { resourceId, context } = request;
-        const claimed = await claimKey(tx, name, {
-          fingerprint: print,
-          resourceId,
-          requestId: context.requestId,
-        });
-        if (!claimed) return null;
-        const effect = await request.effect(tx);
-        const stored = responseOf(effect, effect.document);
-        const keyExpiresAt = await completeKey(tx, name, stored, deps.settings.retentionMs);
-        const response = responseOf(effect, { ...effect.document, ...effect.shownOnce });
-        return { type: "final" as const, response, replayed: false, keyExpiresAt };
-      }),
-    );
-    if (answer !== null) return answer;
+    const effect = await withDatabase(() => request.prepare());
+    const claim = {
+      tenant_id: caller.tenantId,
+      operation,
+      key,
+      fingerprint: print,
+      resource_id: request.resourceId,
+      request_id: request.context.requestId,
+      retention_ms: deps.settings.retentionMs,
+      ...responseOf(effect, effect.document),
+    };
+    const keyExpiresAt = await withDatabase(() => claimAnswered(deps.db.sql, claim, effect.change));
+    if (keyExpiresAt === null) continue;
+    const response = responseOf(effect, { ...effect.document, ...effect.shownOnce });
+    return { type: "final", response, replayed: false, keyExpiresAt };
   }
-  throw new PawlError("service_unavailable", "The key's record kept changing; send the same request again.");
+  throw new PawlError("service_unavailable", "What the request is about kept changing; send it again.");
 }
 
 function replay(record: KeyRecord, print: string): FinalAnswer {

@@ -3,7 +3,6 @@ import { PawlError } from "../domain/errors.js";
 import { type WebhookEndpoint, webhookEndpointDocument, webhookEndpointPath } from "../domain/webhook.js";
 import { newId } from "../lib/ids.js";
 import { withDatabase } from "../store/db.js";
-import { hastenDeliveries } from "../store/deliveries.js";
 import * as store from "../store/webhook-endpoints.js";
 import type { Caller, Deps, RequestContext } from "./deps.js";
 import type { KeyedAnswer } from "./keyed-request.js";
@@ -13,7 +12,10 @@ export const CREATE_WEBHOOK_ENDPOINT = "webhook_endpoints.create";
 export const ROTATE_WEBHOOK_SECRET = "webhook_endpoints.rotate_secret";
 export const ENABLE_WEBHOOK_ENDPOINT = "webhook_endpoints.enable";
 
-/** Each event is sent to each of them: nobody needs more, and more would let one request become any number. */
+/**
+ * Each event is sent to each of them: nobody needs more, and more would let one request become any number. Requests that
+ * are counted at the same moment may together pass it by a few, which does no harm.
+ */
 const MOST_ENDPOINTS = 50;
 /** Standard Webhooks, "Signature scheme": from 24 to 64 bytes. */
 const SECRET_BYTES = 32;
@@ -56,13 +58,16 @@ export function createWebhookEndpoint(
         throw refused("/url", "must be an https URL of a public host");
       }
     },
-    effect: async (tx) => {
+    prepare: async () => {
+      const { sql } = deps.db;
       const { tenantId } = call.caller;
-      if ((await store.countEndpoints(tx, tenantId)) >= MOST_ENDPOINTS) {
+      const { endpoints, at } = await store.countEndpoints(sql, tenantId);
+      if (endpoints >= MOST_ENDPOINTS) {
         throw refused("", `a tenant has at most ${MOST_ENDPOINTS} webhook endpoints; delete one first`);
       }
       const secret = newSecret();
-      return shownOnce(201, await store.insertEndpoint(tx, { tenantId, id, ...input, secret }), secret);
+      const change = store.insertingEndpoint(sql, { tenantId, id, ...input, secret, at });
+      return shownOnce(201, newEndpoint({ tenantId, id, ...input }, new Date(at)), secret, change);
     },
   });
 }
@@ -76,10 +81,15 @@ export function rotateWebhookSecret(deps: Doing, call: KeyedCall, endpointId: st
     pathIds: [endpointId],
     input: {},
     resourceId: endpointId,
-    effect: async (tx) => {
+    prepare: async () => {
+      const { sql } = deps.db;
+      const read = found(await store.readForChange(sql, name));
       const secret = newSecret();
-      const overlapMs = deps.settings.webhookSecretOverlapMs;
-      return shownOnce(200, found(await store.rotateSecret(tx, name, secret, overlapMs)), secret);
+      const now = new Date(read.at);
+      const previousExpiresAt = new Date(now.getTime() + deps.settings.webhookSecretOverlapMs);
+      const change = store.rotatingSecret(sql, read, { secret, previousExpiresAt });
+      const after = { ...read.endpoint, previousSecretExpiresAt: previousExpiresAt, updatedAt: now };
+      return shownOnce(200, after, secret, change);
     },
   });
 }
@@ -97,11 +107,18 @@ export function enableWebhookEndpoint(
     pathIds: [endpointId],
     input: {},
     resourceId: endpointId,
-    effect: async (tx) => {
-      const endpoint = found(await store.enableEndpoint(tx, name));
-      await hastenDeliveries(tx, name, MOST_HASTENED);
-      const document = webhookEndpointDocument(endpoint);
-      return { status: 200, location: webhookEndpointPath(endpointId), document };
+    prepare: async () => {
+      const { sql } = deps.db;
+      const read = found(await store.readForChange(sql, name));
+      const change = store.enablingEndpoint(sql, read, MOST_HASTENED);
+      const document = webhookEndpointDocument({
+        ...read.endpoint,
+        enabled: true,
+        disabledReason: null,
+        failingSince: null,
+        updatedAt: new Date(read.at),
+      });
+      return { status: 200, location: webhookEndpointPath(endpointId), document, change };
     },
   });
 }
@@ -120,14 +137,34 @@ function newSecret(): string {
   return `whsec_${randomBytes(SECRET_BYTES).toString("base64")}`;
 }
 
-function shownOnce(status: number, endpoint: WebhookEndpoint, secret: string): KeyedEffect {
-  const document = webhookEndpointDocument(endpoint);
-  return { status, location: webhookEndpointPath(endpoint.id), document, shownOnce: { secret } };
+function newEndpoint(
+  made: Pick<WebhookEndpoint, "tenantId" | "id" | "url" | "events">,
+  at: Date,
+): WebhookEndpoint {
+  return {
+    ...made,
+    enabled: true,
+    disabledReason: null,
+    failingSince: null,
+    previousSecretExpiresAt: null,
+    createdAt: at,
+    updatedAt: at,
+  };
 }
 
-function found(endpoint: WebhookEndpoint | null): WebhookEndpoint {
-  if (endpoint === null) throw absent();
-  return endpoint;
+function shownOnce(
+  status: number,
+  endpoint: WebhookEndpoint,
+  secret: string,
+  change: KeyedEffect["change"],
+): KeyedEffect {
+  const document = webhookEndpointDocument(endpoint);
+  return { status, location: webhookEndpointPath(endpoint.id), document, shownOnce: { secret }, change };
+}
+
+function found(read: store.ReadEndpoint | null): store.ReadEndpoint {
+  if (read === null) throw absent();
+  return read;
 }
 
 function absent(): PawlError {

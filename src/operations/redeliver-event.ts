@@ -1,5 +1,5 @@
 import { PawlError } from "../domain/errors.js";
-import { redeliverEvent as redeliver } from "../store/outbox.js";
+import { readRedelivery, redelivering } from "../store/outbox.js";
 import type { Deps } from "./deps.js";
 import type { KeyedAnswer } from "./keyed-request.js";
 import { keyedWrite } from "./keyed-write.js";
@@ -22,11 +22,13 @@ export function redeliverEvent(
     pathIds: [eventId],
     input: {},
     resourceId: eventId,
-    effect: async (tx) => {
-      const deliveries = await redeliver(tx, call.caller.tenantId, eventId);
-      if (deliveries === null) throw new PawlError("not_found", "There is no event with this id.");
-      const document = { object: "redelivery", event_id: eventId, deliveries };
-      return { status: 200, location: `/v1/events/${eventId}`, document };
+    prepare: async () => {
+      const { sql } = deps.db;
+      const endpoints = await readRedelivery(sql, call.caller.tenantId, eventId);
+      if (endpoints === null) throw new PawlError("not_found", "There is no event with this id.");
+      const document = { object: "redelivery", event_id: eventId, deliveries: endpoints.length };
+      const change = redelivering(sql, eventId, endpoints);
+      return { status: 200, location: `/v1/events/${eventId}`, document, change };
     },
   });
 }

@@ -4,7 +4,7 @@ import { allowedResolutions } from "../domain/review.js";
 import { type Review, reviewDocument, reviewPath } from "../domain/review-document.js";
 import { newId } from "../lib/ids.js";
 import { type ReadAttempt, readAttempt } from "../store/attempts.js";
-import { type Queryable, withDatabase } from "../store/db.js";
+import { withDatabase } from "../store/db.js";
 import * as store from "../store/reviews.js";
 import { chargePolicyOf } from "./charge-policy.js";
 import type { Deps } from "./deps.js";
@@ -53,9 +53,10 @@ export async function resolveReview(
       provider_object_id: decision.providerObjectId,
     },
     resourceId: reviewId,
-    effect: async (tx) => {
-      const review = await decide(deps, tx, { tenantId, id: reviewId }, decision, keyId);
-      return { status: 200, location: reviewPath(reviewId), document: reviewDocument(review) };
+    prepare: async () => {
+      const { review, row } = await decide(deps, { tenantId, id: reviewId }, decision, keyId);
+      const change = store.resolvingReview(deps.db.sql, row);
+      return { status: 200, location: reviewPath(reviewId), document: reviewDocument(review), change };
     },
   });
   if (!answer.replayed) deps.due.accepted();
@@ -70,31 +71,29 @@ export async function resolveReviewByCommand(
 ): Promise<Review> {
   const found = await findReview(deps.db.sql, reviewId);
   if (found === null) throw noSuchReview();
-  return withDatabase(() => decide(deps, deps.db.sql, found, decision, COMMAND_LINE));
+  for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
+    const { review, row } = await withDatabase(() => decide(deps, found, decision, COMMAND_LINE));
+    if (await withDatabase(() => store.resolveReview(deps.db.sql, row))) return review;
+  }
+  throw new PawlError("service_unavailable", "The payment kept changing; send the same request again.");
 }
 
-/** The review with the decision in it. What it is checked against is compared when it is written. */
+/** The review with the decision in it, and what writes it as long as what it was checked against is the same. */
 async function decide(
   deps: Resolving,
-  db: Queryable,
   name: store.ReviewName,
   decision: Decision,
   by: string,
-): Promise<Review> {
-  for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
-    const review = await store.readReview(db, name);
-    if (review === null) throw noSuchReview();
-    if (review.closedAt !== null || review.resolution !== null) throw decided(review);
-    const read = await readAttempt(db, review.tenantId, review.attemptId);
-    if (read === null) throw new Error(`review ${review.id} has lost its attempt`);
-    check(deps, review, read, decision);
-    const written = await store.resolveReview(db, rowOf(review, read, decision, by));
-    if (written.type === "resolved") {
-      const { resolution, reason } = decision;
-      return { ...review, resolution, resolutionReason: reason, resolvedBy: by, resolvedAt: written.at };
-    }
-  }
-  throw new PawlError("service_unavailable", "The payment kept changing; send the same request again.");
+): Promise<{ readonly review: Review; readonly row: store.ResolutionRow }> {
+  const review = await store.readReview(deps.db.sql, name);
+  if (review === null) throw noSuchReview();
+  if (review.closedAt !== null || review.resolution !== null) throw decided(review);
+  const read = await readAttempt(deps.db.sql, review.tenantId, review.attemptId);
+  if (read === null) throw new Error(`review ${review.id} has lost its attempt`);
+  check(deps, review, read, decision);
+  const { resolution, reason } = decision;
+  const resolved = { resolution, resolutionReason: reason, resolvedBy: by, resolvedAt: read.now };
+  return { review: { ...review, ...resolved }, row: rowOf(review, read, decision, by) };
 }
 
 function check(deps: Resolving, review: Review, read: ReadAttempt, decision: Decision): void {
@@ -137,6 +136,7 @@ function rowOf(review: Review, read: ReadAttempt, decision: Decision, by: string
     resolution,
     resolution_reason: reason,
     resolved_by: by,
+    resolved_at: read.now,
     instruction: JSON.stringify(instruction),
     timeline_id: newId("tl"),
   };

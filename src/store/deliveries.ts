@@ -253,20 +253,18 @@ export async function listDeliveries(
 }
 
 /**
- * Makes what waits for an endpoint due now, the first to be tried anyway first. Not more than `limit`: the rest comes
- * when it was to come.
+ * For a key's claim that holds an endpoint: makes what waits for it due now, the first to be tried anyway first. Not more
+ * than `limit`: the rest comes when it was to come.
  */
-export async function hastenDeliveries(
-  db: Queryable,
-  endpoint: { readonly tenantId: string; readonly id: string },
-  limit: number,
-): Promise<void> {
-  await db`
-    update deliveries d set due_at = now()
-      from (select tenant_id, endpoint_id, event_id from deliveries
-             where endpoint_id = ${endpoint.id} and tenant_id = ${endpoint.tenantId} and due_at > now()
-             order by due_at limit ${limit} for update skip locked) w
-     where d.tenant_id = w.tenant_id and d.endpoint_id = w.endpoint_id and d.event_id = w.event_id`;
+export function hastening(db: Queryable, limit: number) {
+  return db`hastened as (
+      update deliveries d set due_at = now()
+        from claimed c cross join held h cross join lateral (
+             select tenant_id, endpoint_id, event_id from deliveries
+              where endpoint_id = h.id and tenant_id = c.tenant_id and due_at > now()
+              order by due_at limit ${limit} for update skip locked) w
+       where d.tenant_id = w.tenant_id and d.endpoint_id = w.endpoint_id and d.event_id = w.event_id
+    )`;
 }
 
 /**

@@ -2,7 +2,8 @@ import type { JsonValue } from "../domain/documents.js";
 import type { OutboxEvent } from "../domain/events.js";
 import { BROKER_ID } from "../domain/webhook.js";
 import type { Queryable } from "./db.js";
-import { jsonOrNull, type Row, requiredDate } from "./rows.js";
+import type { KeyedChange } from "./key-claims.js";
+import { jsonOrNull, type Row, requiredDate, textOrNull } from "./rows.js";
 
 export interface Relayed {
   /** Events that have been seen. */
@@ -40,45 +41,41 @@ export async function relayEvents(db: Queryable, limit: number, toBroker: boolea
   return { events: Number(made?.["events"]), deliveries: Number(made?.["deliveries"]) };
 }
 
-/**
- * Makes the event due again, from its first try on, for every enabled endpoint that wants its type; also where a
- * delivery of it has been purged or was never made. Yields how many; null: the tenant has no such event.
- */
-export async function redeliverEvent(
+/** The ids of the enabled endpoints that want the event's type; null: the tenant has no such event. */
+export async function readRedelivery(
   db: Queryable,
   tenantId: string,
   eventId: string,
-): Promise<number | null> {
-  const [made] = await db<Row[]>`
-    with s as (
-      select * from outbox where tenant_id = ${tenantId} and id = ${eventId}
-    ), made as (
+): Promise<readonly string[] | null> {
+  const rows = await db<Row[]>`
+    select e.id from outbox s
+      left join webhook_endpoints e on e.tenant_id = s.tenant_id and e.enabled and ${wants(db)}
+     where s.tenant_id = ${tenantId} and s.id = ${eventId}
+     order by e.id`;
+  if (rows.length === 0) return null;
+  return rows.map((row) => textOrNull(row["id"])).filter((id) => id !== null);
+}
+
+/**
+ * Makes the event due again, from its first try on, for these endpoints; also where a delivery of it has been purged or
+ * was never made. What has become of an endpoint since it was read, the delivery's claim finds out.
+ */
+export function redelivering(db: Queryable, eventId: string, endpointIds: readonly string[]): KeyedChange {
+  const effect = db`made as (
       insert into deliveries as d (tenant_id, endpoint_id, event_id, payment_id, sequence, ordinal)
       select s.tenant_id, e.id, s.id, s.payment_id, s.sequence, s.ordinal
-        from s join webhook_endpoints e on e.tenant_id = s.tenant_id
-       where e.enabled and ${wants(db)}
+        from claimed c join outbox s on s.tenant_id = c.tenant_id and s.id = ${eventId}
+             cross join json_array_elements_text(${JSON.stringify(endpointIds)}::text::json) as e(id)
        order by e.id
       on conflict (tenant_id, endpoint_id, event_id) do update
         set state = 'pending', tries = 0, due_at = now(), delivered_at = null
-      returning 1
-    )
-    select (select count(*) from s)::int as events, (select count(*) from made)::int as deliveries`;
-  return Number(made?.["events"]) === 0 ? null : Number(made?.["deliveries"]);
+    )`;
+  return { held: null, effect };
 }
 
 /** Whether the endpoint `e` wants the event `s`. */
 function wants(db: Queryable) {
   return db`(e.events is null or s.type in (select json_array_elements_text(e.events)))`;
-}
-
-/** Writes an event that concerns no payment. To be called in the transaction of its fact. */
-export async function insertEvent(
-  db: Queryable,
-  event: { tenantId: string; id: string; type: string; object: JsonValue },
-): Promise<void> {
-  await db`
-    insert into outbox (tenant_id, id, type, data)
-    values (${event.tenantId}, ${event.id}, ${event.type}, ${JSON.stringify(event.object)}::text::json)`;
 }
 
 export async function readEvent(

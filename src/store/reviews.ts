@@ -1,6 +1,7 @@
 import type { ReviewResolution } from "../domain/instruction.js";
 import type { Review } from "../domain/review-document.js";
 import type { Queryable } from "./db.js";
+import type { KeyedChange, SqlPart } from "./key-claims.js";
 import { type TimelineEntry, timelineEntryOf } from "./payments.js";
 import { dateOrNull, type Row, requiredDate, textOrNull } from "./rows.js";
 
@@ -80,53 +81,55 @@ export interface ResolutionRow {
   readonly resolution: ReviewResolution;
   readonly resolution_reason: string;
   readonly resolved_by: string;
+  readonly resolved_at: Date;
   /** What the attempt is given to carry out, as JSON text. */
   readonly instruction: string;
   readonly timeline_id: string;
 }
 
 /**
- * Records a decision and gives it to the attempt, which is due now, or as soon as its lease is given back: one
- * statement. `closed`: a fact or another person was first. `moved`: a worker has claimed the attempt since it was read,
- * so the decision is to be checked again. With either, nothing is written.
+ * Records a decision and gives it to the attempt, which is due now, or as soon as its lease is given back. Held: the
+ * attempt, unless a worker has claimed it since it was read, and the review, unless a fact or another person was first.
  */
-export async function resolveReview(
-  db: Queryable,
-  row: ResolutionRow,
-): Promise<{ readonly type: "resolved"; readonly at: Date } | { readonly type: "closed" | "moved" }> {
-  const [written] = await db<Row[]>`
-    with input as materialized (
-      select * from json_to_record(${JSON.stringify(row)}::text::json) as x(
-        tenant_id text, review_id text, attempt_id text, fence bigint, resolution text, resolution_reason text,
-        resolved_by text, instruction text, timeline_id text)
-    ), held as materialized (
-      select i.*, a.payment_id, a.refund_id from input i
-        join attempts a on a.tenant_id = i.tenant_id and a.id = i.attempt_id and a.fence = i.fence
-         for update of a
-    ), resolved as (
+export function resolvingReview(db: Queryable, row: ResolutionRow): KeyedChange & { readonly held: SqlPart } {
+  const held = db`
+    select i.*, a.payment_id, a.refund_id
+      from json_to_record(${JSON.stringify(row)}::text::json) as i(
+           tenant_id text, review_id text, attempt_id text, fence bigint, resolution text, resolution_reason text,
+           resolved_by text, resolved_at timestamptz, instruction text, timeline_id text)
+      join attempts a on a.tenant_id = i.tenant_id and a.id = i.attempt_id and a.fence = i.fence
+      join reviews v on v.tenant_id = i.tenant_id and v.id = i.review_id
+       and v.closed_at is null and v.resolution is null
+       for update of a, v`;
+  const effect = db`resolved as (
       update reviews v
          set resolution = h.resolution, resolution_reason = h.resolution_reason, resolved_by = h.resolved_by,
-             resolved_at = now()
-        from held h
-       where v.tenant_id = h.tenant_id and v.id = h.review_id and v.closed_at is null and v.resolution is null
-      returning v.tenant_id, v.resolved_at
+             resolved_at = h.resolved_at
+        from held h join claimed c using (tenant_id)
+       where v.tenant_id = h.tenant_id and v.id = h.review_id
     ), instructed as (
       update attempts a
          set instruction = h.instruction, nudged = true,
              due_at = case when a.lease_expires_at > now() then a.due_at
                            else least(coalesce(a.due_at, now()), now()) end
-        from held h join resolved r using (tenant_id)
+        from held h join claimed c using (tenant_id)
        where a.tenant_id = h.tenant_id and a.id = h.attempt_id and a.fence = h.fence
     ), told as (
       insert into timeline (tenant_id, payment_id, id, refund_id, kind, reason, attempt_id, outcome)
       select h.tenant_id, h.payment_id, h.timeline_id, h.refund_id, 'request',
              h.resolution || ' requested: ' || h.resolution_reason, h.attempt_id, 'by ' || h.resolved_by
-        from held h join resolved r using (tenant_id)
-    )
-    select (select count(*) from held)::int as held, (select resolved_at from resolved) as resolved_at`;
-  if (Number(written?.["held"]) === 0) return { type: "moved" };
-  const at = dateOrNull(written?.["resolved_at"]);
-  return at === null ? { type: "closed" } : { type: "resolved", at };
+        from held h join claimed c using (tenant_id)
+    )`;
+  return { held, effect };
+}
+
+/** The same for a decision without a key. False, and nothing is written: it is to be checked again. */
+export async function resolveReview(db: Queryable, row: ResolutionRow): Promise<boolean> {
+  const { held, effect } = resolvingReview(db, row);
+  const claimed = await db<Row[]>`
+    with held as materialized (${held}), claimed as materialized (select tenant_id from held), ${effect}
+    select from claimed`;
+  return claimed.length > 0;
 }
 
 function reviewOf(row: Row): Review {

@@ -37,7 +37,9 @@ const cancelAtOne = ({ apis }: Pair, id: string) => cancel(apis[0].client, id, u
 const cancelAtOther = ({ apis }: Pair, id: string) => cancel(apis[1].client, id, undefined, PATIENT);
 /** The dashboard's hand, which is refused where it comes too late. */
 const captureOutside = ({ control }: Pair, _id: string, objectId: string) =>
-  control.dashboard.capture(objectId, 4_000).catch(() => null);
+  control.dashboard.capture(objectId, 4_000).catch((error: unknown) => {
+    if (!String(error).includes("could not be captured")) throw error;
+  });
 
 const MEETINGS: Readonly<Record<string, Meeting>> = {
   "two captures of different amounts": {

@@ -1,13 +1,16 @@
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { WebhookEndpoint } from "../../src/sandbox/webhooks.js";
-import { newKey, VISA } from "../support/api-client.js";
+import { type ApiAnswer, newKey, type PaymentDocument, VISA } from "../support/api-client.js";
 import { describeWithFaults } from "../support/e2e-target.js";
 import { TOLD_ONLY, useInbox } from "../support/inbox.js";
 import {
   AUTOMATIC,
+  cancel,
+  capture,
   entriesOf,
   MANUAL,
   made,
+  NEEDS_CUSTOMER,
   objectIdOf,
   refund,
   typesOf,
@@ -98,6 +101,51 @@ describeWithFaults("the provider's events, at two processes", () => {
         amount_refunded: 2_500,
       });
       await pair.expectOneTruth(payment.id);
+    });
+  });
+
+  describe("that make us look at the object just before it changes", () => {
+    /** The provider's answer from before `change`, which comes after all of it is done. */
+    async function lookedAtBefore(payment: PaymentDocument, type: string, change: () => Promise<ApiAnswer>) {
+      const rule = { match: { call: "payment_intents.retrieve", object_id: objectIdOf(payment) } };
+      await pair.control.addFault({ ...rule, fault: { type: "hang", effect: "applied" } });
+      const told = await inbox.eventOf(payment, type);
+      expect((await deliver(pair.apis[0].url, told.with({}))).status).toBe(200);
+      await pair.control.waitForHeld();
+      const changed = await change();
+      expect(changed.status, changed.text).toBe(200);
+      const before = await pair.client.payment(payment.id);
+      await pair.control.release();
+      await inbox.untilNothingWaits();
+      // A later look at the same object: whatever the held answer led to is written by then.
+      expect((await deliver(pair.apis[0].url, told.with({ id: `evt_${newKey()}` }))).status).toBe(200);
+      await inbox.untilNothingWaits();
+      await pair.expectOneTruth(payment.id);
+      expect(await typesOf(pair.client, payment.id)).toEqual([
+        "payment.created",
+        `payment.${payment.status}`,
+        `payment.${before.status}`,
+      ]);
+      expect(await pair.client.payment(payment.id)).toEqual(before);
+    }
+
+    it("by a cancel: the hold stays released", async () => {
+      const payment = await made(pair.client, MANUAL);
+      await lookedAtBefore(payment, "payment_intent.amount_capturable_updated", () =>
+        cancel(pair.client, payment.id),
+      );
+    });
+
+    it("by a cancel before the customer has acted: canceled", async () => {
+      const payment = await made(pair.client, NEEDS_CUSTOMER);
+      await lookedAtBefore(payment, "payment_intent.requires_action", () => cancel(pair.client, payment.id));
+    });
+
+    it("by a capture: captured", async () => {
+      const payment = await made(pair.client, MANUAL);
+      await lookedAtBefore(payment, "payment_intent.amount_capturable_updated", () =>
+        capture(pair.client, payment.id, { amount: 6_000 }),
+      );
     });
   });
 

@@ -99,14 +99,30 @@ class Search<State, Step> {
   }
 
   async #expand(from: Known<State>): Promise<Found<State, Step> | null> {
-    const followers = await followersOf(this.machine, from.state);
-    this.steps += followers.length;
-    for (const [branch, { state, step }] of followers.entries()) {
-      const isNew = this.#add(state, from.at, branch);
-      const fault = this.machine.faultOfStep(step) ?? (isNew ? this.machine.faultOf(state) : null);
-      if (fault !== null) return { fault, trace: [...(await this.#traceOf(from.at)), { step, state }] };
+    for (;;) {
+      try {
+        const fault = this.#follow(from);
+        return fault === null ? null : { ...fault, trace: [...(await this.#traceOf(from.at)), fault.last] };
+      } catch (error) {
+        // What was found up to here is known by now: it is passed over when the state is followed again.
+        if (!(error instanceof NotYet)) throw error;
+        await error.ready;
+      }
     }
-    return null;
+  }
+
+  #follow(from: Known<State>): { readonly fault: string; readonly last: { step: Step; state: State } } | null {
+    let broken: { readonly fault: string; readonly last: { step: Step; state: State } } | null = null;
+    let branch = 0;
+    this.machine.follow(from.state, (state, step) => {
+      const isNew = this.#add(state, from.at, branch);
+      branch += 1;
+      if (broken !== null) return;
+      const fault = this.machine.faultOfStep(step) ?? (isNew ? this.machine.faultOf(state) : null);
+      if (fault !== null) broken = { fault, last: { step, state } };
+    });
+    this.steps += branch;
+    return broken;
   }
 
   /** Whether the state is new. */

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { newId } from "../../src/lib/ids.js";
+import { disableEndpoint } from "../../src/operations/disable-endpoint.js";
 import { enableWebhookEndpoint } from "../../src/operations/manage-webhook-endpoints.js";
+import { endWaiting, untilWaiting } from "../support/lock-waits.js";
 import { answerWith } from "../support/receiver.js";
 import { until } from "../support/until.js";
 import type { EventProcess } from "../support/webhook-stage.js";
@@ -151,6 +153,55 @@ describe("an endpoint", () => {
     const events = () => world.sql`select id from outbox where type = ${DISABLED}`;
     await until("its event", events, (rows) => rows.length > 0);
     expect(await events()).toHaveLength(1);
+  });
+
+  test.each(["gone", "failing"] as const)(
+    "that takes something while it is being disabled stays in use, unless it is gone: %s",
+    async (reason) => {
+      const world = await stage.start();
+      const { id } = await world.endpoint("https://example.com/");
+      const { deps } = await world.process({ workers: [], env: { WEBHOOK_DISABLE_AFTER_MS: "1000" } });
+      await world.sql`update webhook_endpoints set failing_since = now() - interval '1 hour'`;
+      const other = await world.sql.reserve();
+      try {
+        await other`begin`;
+        await other`update webhook_endpoints set failing_since = null`;
+        const disabling = disableEndpoint(deps, { tenantId: world.tenantId, endpointId: id }, reason);
+        await untilWaiting(world);
+        await other`commit`;
+        await disabling;
+      } finally {
+        other.release();
+      }
+      const events = await world.sql<{ data: string }[]>`select data from outbox where type = ${DISABLED}`;
+      expect([(await endpointRow(world, id))["enabled"], events.length]).toEqual(
+        reason === "gone" ? [false, 1] : [true, 0],
+      );
+      for (const { data } of events) expect(JSON.parse(data)).toMatchObject({ failing_since: null });
+    },
+  );
+
+  test("whose disabling the database cuts off is as it was, the process lives, and can disable it", async () => {
+    const world = await stage.start();
+    const { id } = await world.endpoint("https://example.com/");
+    const { deps } = await world.process({ workers: [] });
+    const disable = () => disableEndpoint(deps, { tenantId: world.tenantId, endpointId: id }, "gone");
+    const other = await world.sql.reserve();
+    try {
+      await other`begin`;
+      await other`select from webhook_endpoints for update`;
+      const cut = expect(disable()).rejects.toMatchObject({ code: "service_unavailable" });
+      await untilWaiting(world);
+      await endWaiting(world);
+      await cut;
+      await other`rollback`;
+    } finally {
+      other.release();
+    }
+    const events = () => world.sql`select from outbox where type = ${DISABLED}`;
+    expect([(await endpointRow(world, id))["enabled"], (await events()).length]).toEqual([true, 0]);
+    await disable();
+    expect([(await endpointRow(world, id))["enabled"], (await events()).length]).toEqual([false, 1]);
   });
 
   test("that is deleted gets nothing more, and what was on its way to it ends", async () => {

@@ -1,7 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { PawlError } from "../../src/domain/errors.js";
+import { webhookEndpointDocument } from "../../src/domain/webhook.js";
 import { newId } from "../../src/lib/ids.js";
-import { type KeyedWrite, keyedWrite } from "../../src/operations/keyed-write.js";
+import { type KeyedEffect, type KeyedWrite, keyedWrite } from "../../src/operations/keyed-write.js";
+import { rotateWebhookSecret } from "../../src/operations/manage-webhook-endpoints.js";
+import { getWebhookEndpoint } from "../../src/operations/read-webhook-endpoints.js";
+import { endWaiting, untilWaiting } from "../support/lock-waits.js";
 import { useWebhookWorld, type WebhookWorld } from "../support/webhook-stage.js";
 
 const stage = useWebhookWorld();
@@ -16,16 +20,21 @@ function writeOf(world: WebhookWorld, changes: Partial<KeyedWrite> = {}): KeyedW
     pathIds: [],
     input: { name: "a" },
     resourceId: "thing_1",
-    effect: async (tx) => {
-      await tx`insert into tenants (id, name) values (${newId("ten")}, 'effect')`;
-      return {
-        status: 201,
-        location: "/v1/things/1",
-        document: { id: "thing_1", secret: null },
-        shownOnce: { secret: "s" },
-      };
-    },
+    prepare: () => Promise.resolve(effectIn(world)),
     ...changes,
+  };
+}
+
+function effectIn({ sql }: WebhookWorld, held: KeyedEffect["change"]["held"] = null): KeyedEffect {
+  return {
+    status: 201,
+    location: "/v1/things/1",
+    document: { id: "thing_1", secret: null },
+    shownOnce: { secret: "s" },
+    change: {
+      held,
+      effect: sql`made as (insert into tenants (id, name) select ${newId("ten")}, 'effect' from claimed)`,
+    },
   };
 }
 
@@ -66,16 +75,7 @@ describe("a keyed write", () => {
       { check: () => Promise.reject(new PawlError("validation_failed", "no")) },
       "validation_failed",
     ],
-    [
-      "an effect",
-      {
-        effect: async (tx: Parameters<KeyedWrite["effect"]>[0]) => {
-          await tx`insert into tenants (id, name) values ('ten_x', 'effect')`;
-          throw new PawlError("not_found", "no");
-        },
-      },
-      "not_found",
-    ],
+    ["what it is about", { prepare: () => Promise.reject(new PawlError("not_found", "no")) }, "not_found"],
   ])("refused by %s leaves nothing, and the key is free", async (_, changes, code) => {
     const world = await stage.start();
     const { deps } = await world.process({ workers: [] });
@@ -110,29 +110,117 @@ describe("a keyed write", () => {
     expect(await effects(world)).toBe(3);
   });
 
-  test("waits for another with its key that is about to commit, and takes its place where that one is undone", async () => {
+  test.each([
+    ["is answered by it", "commit", true],
+    ["takes its place where that one is undone", "rollback", false],
+  ])("waits for another with its key that is about to commit, and %s", async (_, end, replayed) => {
     const world = await stage.start();
     const { deps } = await world.process({ workers: [] });
-    let fail: (error: Error) => void = () => undefined;
-    let reached: () => void = () => undefined;
-    const isThere = new Promise<void>((resolve) => {
-      reached = resolve;
-    });
-    const first = keyedWrite(
+    await keyedWrite(deps, writeOf(world, { key: "model" }));
+    const other = await world.sql.reserve();
+    try {
+      await other`begin`;
+      await other`
+        insert into idempotency_keys (tenant_id, operation, key, fingerprint, resource_id, request_id, state,
+               response_status, response_headers, response_body, completed_at, expires_at)
+        select tenant_id, operation, 'K', fingerprint, resource_id, request_id, state, response_status,
+               response_headers, response_body, completed_at, expires_at from idempotency_keys`;
+      const write = keyedWrite(deps, writeOf(world));
+      await untilWaiting(world);
+      await other.unsafe(end);
+      expect(await write).toMatchObject({ replayed });
+    } finally {
+      other.release();
+    }
+    expect(await effects(world)).toBe(replayed ? 1 : 2);
+  });
+
+  test("is judged again where the row that it was judged by has changed, and asks what is outside once", async () => {
+    const world = await stage.start();
+    const { deps } = await world.process({ workers: [] });
+    const { id } = await world.endpoint("https://example.com/");
+    const asked: string[] = [];
+    const answer = await keyedWrite(
       deps,
       writeOf(world, {
-        effect: () =>
-          new Promise((_, reject) => {
-            fail = reject;
-            reached();
-          }),
+        check: () => Promise.resolve(void asked.push("check")),
+        prepare: async () => {
+          asked.push("prepare");
+          const [row] = await world.sql<{ url: string }[]>`select url from webhook_endpoints`;
+          const url = row?.url ?? "";
+          if (asked.length < 4) await world.sql`update webhook_endpoints set url = url || 'x'`;
+          const held = world.sql`
+            select from webhook_endpoints where tenant_id = ${world.tenantId} and id = ${id} and url = ${url} for update`;
+          return { ...effectIn(world, held), document: { url } };
+        },
       }),
     );
-    await isThere;
-    const second = keyedWrite(deps, writeOf(world));
-    fail(new PawlError("not_found", "undone"));
-    await expect(first).rejects.toMatchObject({ code: "not_found" });
-    expect(await second).toMatchObject({ replayed: false });
+    expect(asked).toEqual(["check", "prepare", "prepare", "prepare"]);
+    expect(answer.response.body).toBe('{"url":"https://example.com/xx","secret":"s"}');
     expect(await effects(world)).toBe(1);
+  });
+
+  test("does not go on for ever about what never rests, and leaves its key free", async () => {
+    const world = await stage.start();
+    const { deps } = await world.process({ workers: [] });
+    const held = world.sql`select from webhook_endpoints for update`;
+    const prepare = () => Promise.resolve(effectIn(world, held));
+    await expect(keyedWrite(deps, writeOf(world, { prepare }))).rejects.toMatchObject({
+      code: "service_unavailable",
+    });
+    expect([await effects(world), await records(world)]).toEqual([0, []]);
+  });
+});
+
+describe("a session that the database ends in the middle of a keyed write", () => {
+  test("is an answer to that request alone: the process lives, and the same key then works", async () => {
+    const world = await stage.start();
+    const { deps } = await world.process({ workers: [] });
+    const { id, secret } = await world.endpoint("https://example.com/");
+    const { caller, context } = writeOf(world);
+    const rotate = () => rotateWebhookSecret(deps, { caller, context, key: "K" }, id);
+    const other = await world.sql.reserve();
+    try {
+      await other`begin`;
+      await other`select from webhook_endpoints for update`;
+      const cut = expect(rotate()).rejects.toMatchObject({ code: "service_unavailable" });
+      await untilWaiting(world);
+      await endWaiting(world);
+      await cut;
+      await other`rollback`;
+    } finally {
+      other.release();
+    }
+    expect(await records(world)).toEqual([]);
+    expect(await world.sql`select secret from webhook_endpoints`).toEqual([{ secret }]);
+    expect(await rotate()).toMatchObject({ replayed: false, response: { status: 200 } });
+    expect(await world.sql`select previous_secret from webhook_endpoints`).toEqual([
+      { previous_secret: secret },
+    ]);
+  });
+});
+
+describe("rotations of one secret at the same time", () => {
+  test("come one after the other: each keeps the one before it, and answers with what is then shown", async () => {
+    const world = await stage.start();
+    const { deps } = await world.process({ workers: [] });
+    const { id, secret } = await world.endpoint("https://example.com/");
+    const { caller, context } = writeOf(world);
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_, at) => rotateWebhookSecret(deps, { caller, context, key: `K${at}` }, id)),
+    );
+    const shown = answers.map((answer) => {
+      if (answer.type !== "final") throw new Error("no final answer");
+      return JSON.parse(answer.response.body) as { secret: string; updated_at: string };
+    });
+    const secrets = [secret, ...shown.map((one) => one.secret)];
+    expect(new Set(secrets).size).toBe(9);
+    const [row] = await world.sql`select secret, previous_secret from webhook_endpoints`;
+    expect(secrets.slice(1)).toContain(row?.["secret"]);
+    expect(secrets.slice(1)).toContain(row?.["previous_secret"]);
+    expect(row?.["previous_secret"]).not.toBe(row?.["secret"]);
+    const last = shown.find((one) => one.secret === row?.["secret"]);
+    const now = await getWebhookEndpoint(deps, caller, id);
+    expect(last).toEqual({ ...webhookEndpointDocument(now), secret: last?.secret });
   });
 });

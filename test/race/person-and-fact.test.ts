@@ -95,8 +95,9 @@ describe("a decision", () => {
     const lost = answers.find((answer) => answer.status === "rejected");
     expect(lost?.reason).toMatchObject({ code: "review_closed" });
     const [answer] = won;
-    const wanted = answer?.value.type === "final" ? JSON.parse(answer.value.response.body) : null;
-    expect(await lastReview(harness)).toMatchObject({ resolution: wanted.resolution });
+    const body = answer?.value.type === "final" ? answer.value.response.body : "{}";
+    const { resolution } = JSON.parse(body) as { resolution: string };
+    expect(await lastReview(harness)).toMatchObject({ resolution });
     const requests = await harness.deps.db.sql`select 1 from timeline where kind = 'request'`;
     expect(requests).toHaveLength(1);
     await harness.another({ env: IMPATIENT });

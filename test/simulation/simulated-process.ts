@@ -42,6 +42,8 @@ export interface ProcessParts {
   /** An error that nothing in the simulation explains. */
   readonly fault: (sentence: string) => void;
   readonly wrote: () => void;
+  /** The notice to other processes that an attempt has come to an outcome. */
+  readonly settled: (process: SimulatedProcess, attemptId: string) => void;
 }
 
 export const INSTALLATION_SECRET = "0".repeat(64);
@@ -142,7 +144,7 @@ export class SimulatedProcess implements Owner {
       settings,
       accepter: createAccepter(db),
       advances: createAdvanceBatch(db),
-      outcomes: new OutcomeHub(() => undefined),
+      outcomes: new OutcomeHub((attemptId) => this.#parts.settled(this, attemptId)),
       due: {
         accepted: () => due("attempts", 0),
         dueIn: (ms) => due("attempts", ms),

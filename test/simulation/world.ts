@@ -161,6 +161,7 @@ export class World {
       due: (worker, ms) => this.polling.wake(worker, ms),
       wrote: () => this.polling.wrote(),
       fault: (sentence) => this.fault(sentence),
+      settled: (teller, attemptId) => this.#notify(teller, attemptId),
       died: (dead) => {
         this.#processes = this.#processes.filter((one) => one !== dead);
         const night = Math.max(0, this.nightUntilMs - scheduler.nowMs);
@@ -169,6 +170,17 @@ export class World {
     });
     scheduler.tell(`${process.name} starts`);
     this.#processes.push(process);
+  }
+
+  /** Between processes, by the database: a notice that is lost is made up for when the caller's wait ends. */
+  #notify(teller: SimulatedProcess, attemptId: string): void {
+    const { random, scheduler } = this;
+    if (random.world.chance(0.2)) return;
+    for (const process of this.#processes) {
+      if (process === teller || !process.isStarted) continue;
+      const tell = () => void process.deps.outcomes.wake(attemptId, { type: "elsewhere" });
+      scheduler.plan(random.world.duration(20, 250), null, tell, process);
+    }
   }
 
   #hears(news: ProviderNews): void {

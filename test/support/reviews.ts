@@ -1,6 +1,7 @@
 import type { ReviewResolution } from "../../src/domain/instruction.js";
 import type { Review } from "../../src/domain/review-document.js";
 import type { KeyedAnswer } from "../../src/operations/keyed-request.js";
+import { getReview } from "../../src/operations/read-reviews.js";
 import { resolveReview } from "../../src/operations/resolve-review.js";
 import { documentOf, type Harness, newKey, pay, until, untilStatus } from "./harness.js";
 
@@ -25,6 +26,11 @@ export function resolve(
     reviewId,
     { resolution, reason: options.reason ?? "looked at it", providerObjectId: options.object ?? null },
   );
+}
+
+/** What the review takes now. */
+export async function allowedIn(harness: Harness, reviewId: string): Promise<string[]> {
+  return (await getReview(harness.deps, harness.caller, reviewId)).allowed.map((one) => one.resolution);
 }
 
 /** The newest review, as its row is. */

@@ -9,7 +9,6 @@ import { startPollLoop } from "../../src/lib/poll-loop.js";
 import { DeliveryPool } from "../../src/operations/claim-deliveries.js";
 import type { Deps, Probe } from "../../src/operations/deps.js";
 import { type Database, openDatabase, type Sql } from "../../src/store/db.js";
-import { insertEndpoint } from "../../src/store/webhook-endpoints.js";
 import { createWebhookSender } from "../../src/webhooks/webhook-sender.js";
 import { WORKERS } from "../../workers/index.js";
 import type { WorkerDeps } from "../../workers/worker.js";
@@ -113,7 +112,10 @@ function worldOf(
       const secret = newSecret();
       const id = newId("we");
       const owner = options.tenantId ?? tenantId;
-      await insertEndpoint(own.sql, { tenantId: owner, id, url, events: options.events ?? null, secret });
+      const events = options.events === undefined ? null : JSON.stringify(options.events);
+      await own.sql`
+        insert into webhook_endpoints (tenant_id, id, url, events, secret)
+        values (${owner}, ${id}, ${url}, ${events}::text::json, ${secret})`;
       return { id, secret };
     },
     event: async (input = {}, sql = own.sql) => {

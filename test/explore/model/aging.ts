@@ -24,7 +24,7 @@ type Age<T> = (context: Context, value: T, moment: number) => T;
 
 type Ages = keyof Context["ages"];
 
-function agedMs({ ages, scenario }: Context, atMs: number, moment: number, kind: Ages): number {
+export function agedMs({ ages, scenario }: Context, atMs: number, moment: number, kind: Ages): number {
   return alike(scenario.moments, scenario.moments[moment]!.atMs, atMs, ages[kind]);
 }
 

@@ -55,6 +55,7 @@ export function agesOf(policy: ChargePolicy) {
     firstSent: [policy.keyLifetimeMs],
     unknown: [policy.reviewAfterMs],
     saved: [KEY_KEPT_MS],
+    sent: [LONGEST_FLIGHT_MS],
     /** Shown, and never compared. */
     shown: [],
   } as const satisfies Record<string, readonly number[]>;

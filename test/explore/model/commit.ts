@@ -11,6 +11,7 @@ import type { Deps } from "../../../src/operations/deps.js";
 import type { AdvanceRow } from "../../../src/store/advance.js";
 import type { Ref } from "../refs.js";
 import { dateAt, sinceStart, textAt } from "./clock.js";
+import { agedMs } from "./aging.js";
 import type { Context } from "./context.js";
 import type { Request } from "./request.js";
 import type { AttemptRow, PaymentRow, RefundRow } from "./rows.js";
@@ -53,23 +54,27 @@ export interface Read {
   readonly refund: Ref<RefundRow> | null;
 }
 
-export function viewOf(context: Context, { attempt, payment, refund }: Read, nowMs: number): ChargeView {
+export function viewOf(context: Context, { attempt, payment, refund }: Read, moment: number): ChargeView {
   return {
     attempt: readAttempt(context, attempt),
     payment: readPayment(context, payment, attempt),
     refund: readRefund(context, refund),
-    now: dateAt(nowMs),
+    now: dateAt(atOf(context, moment)),
     policy: context.policy,
   };
 }
 
-export function accountView(account: string | null): AccountView {
+function atOf({ scenario }: Context, moment: number): number {
+  return scenario.moments[moment]!.atMs;
+}
+
+function accountView(account: string | null): AccountView {
   if (account === null) return { type: "unknown", reason: "unreachable" };
   return { type: "known", accountId: account, livemode: false };
 }
 
 /** The first step after a claim, as the shipped code takes it. */
-export function firstOf(
+function firstOf(
   { shipped }: Context,
   view: ChargeView,
   account: string | null,
@@ -93,27 +98,26 @@ export function firstStepOf(
 ): First {
   const key = `${read.attempt.id} ${read.payment.id} ${read.refund?.id ?? ""} ${account ?? ""} ${String(markedNow)} ${moment}`;
   return context.memos.first.get(key, () => {
-    const nowMs = context.scenario.moments[moment]!.atMs;
-    const view = viewOf(context, read, nowMs);
+    const view = viewOf(context, read, moment);
     const first = firstOf(context, view, account, markedNow);
     if (!("type" in first)) return { type: "commits", change: context.refs.changes.of(first) };
-    const request = requestOf(context, view, first, account, nowMs);
+    const request = requestOf(context, view, first, account, moment);
     if (request === null) throw new Error("a claim began with nothing to do");
     return { type: "calls", request };
   });
 }
 
 /** What the shipped code makes of the occasion; the rows that it writes are not written here. */
-export function commit(context: Context, read: Read, occasion: Occasion, nowMs: number): Committed {
+export function commit(context: Context, read: Read, occasion: Occasion, moment: number): Committed {
   try {
-    return decideAndWrite(context, read, occasion, nowMs);
+    return decideAndWrite(context, read, occasion, moment);
   } catch (error) {
     return { write: null, request: null, isLate: false, fault: `the worker's decision threw: ${String(error)}` };
   }
 }
 
-function decideAndWrite(context: Context, read: Read, occasion: Occasion, nowMs: number): Committed {
-  const view = viewOf(context, read, nowMs);
+function decideAndWrite(context: Context, read: Read, occasion: Occasion, moment: number): Committed {
+  const view = viewOf(context, read, moment);
   const change = decide(context, view, occasion);
   const row = rowOf(context, view, change);
   const applied = context.shipped.applyChange(view, change);
@@ -121,8 +125,8 @@ function decideAndWrite(context: Context, read: Read, occasion: Occasion, nowMs:
   const account = occasion.type === "hears" ? occasion.request.value.account : occasion.account;
   const outcome = occasion.type === "hears" ? occasion.outcome.value : null;
   return {
-    write: context.refs.writes.of({ ...row, at: textAt(nowMs) }),
-    request: requestOf(context, held, change.then, account, nowMs),
+    write: context.refs.writes.of({ ...row, at: textAt(atOf(context, moment)) }),
+    request: requestOf(context, held, change.then, account, moment),
     isLate: change.then.type === "send" && change.then.call === "confirm" && context.shipped.budgetIsOver(held),
     fault: brokenBy(view, row, outcome),
   };
@@ -204,11 +208,11 @@ export function requestOf(
   view: ChargeView,
   then: Then,
   account: string | null,
-  nowMs: number,
+  moment: number,
 ): Ref<Request> | null {
   if (then.type === "wait" || then.type === "end") return null;
   if (account === null) throw new Error("a worker without an account called the provider");
-  const recorder = recorderOf(account, nowMs);
+  const recorder = recorderOf(account, agedMs(context, atOf(context, moment), moment, "sent"));
   const { sendCall, askQuestion } = context.shipped;
   const taken: unknown =
     then.type === "send" ? sendCall(recorder, view, then.call) : askQuestion(recorder, view, then.question);

@@ -141,7 +141,7 @@ function tooOld(context: Context, world: World, { value: request }: Ref<Request>
 }
 
 function budgetIsOver(context: Context, world: World, run: Run): boolean {
-  return context.shipped.budgetIsOver(viewOf(context, readingOf(world.tables, run.at), nowOf(context, world)));
+  return context.shipped.budgetIsOver(viewOf(context, readingOf(world.tables, run.at), world.moment));
 }
 
 function findsItLate(context: Context, world: World, ref: Ref<Run>, to: To): void {
@@ -292,7 +292,7 @@ function writes(
 
 function decided(context: Context, world: World, read: Read, occasion: Occasion): Committed {
   const key = `${aboutOf(occasion)} ${read.attempt.id} ${read.payment.id} ${read.refund?.id ?? ""} ${world.moment}`;
-  return context.memos.committed.get(key, () => commit(context, read, occasion, nowOf(context, world)));
+  return context.memos.committed.get(key, () => commit(context, read, occasion, world.moment));
 }
 
 function aboutOf(occasion: Occasion): string {

@@ -10,6 +10,7 @@ import { paymentMachine } from "../../../src/domain/payment-machine.js";
 import { CHARGE_CALLS, EFFECT_CALLS } from "../../../src/domain/provider.js";
 import { IllegalTransition } from "../../../src/domain/transition.js";
 import { at, attemptIn, DECLINED, NEXT_ACTION, paymentWith, SEND_FENCE, viewIn } from "./charge-fixtures.js";
+import { effectView } from "./effect-fixtures.js";
 
 const unmoved: Change = {
   attemptEvents: [],
@@ -105,6 +106,19 @@ describe("a change that is applied", () => {
       then: { type: "send", call: "create" },
     });
     expect(create.attempt.createFirstSentAt).toEqual(at(3_000));
+  });
+
+  it.each(EFFECT_CALLS)("keeps the time of a %s's first send, of no other step, and sets it once", (call) => {
+    const view = effectView(call, "started", { afterMs: 5_000 });
+    const send: Change = { ...unmoved, then: { type: "send", call } };
+    const first = applyChange(view, send).attempt;
+    expect(first).toMatchObject({ state: "sending", effectFirstSentAt: at(5_000), createFirstSentAt: null });
+    const unknown = { ...view, attempt: { ...first, state: "send_unknown" as const }, now: at(9_000) };
+    expect(applyChange(unknown, send).attempt.effectFirstSentAt).toEqual(at(5_000));
+    expect(applyChange(view, unmoved).attempt.effectFirstSentAt).toBeNull();
+    expect(
+      applyChange(viewIn("charge_created"), { ...unmoved, then: SEND_FENCE }).attempt.effectFirstSentAt,
+    ).toBeNull();
   });
 
   it("never replaces an object id that is committed", () => {
