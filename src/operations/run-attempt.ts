@@ -6,6 +6,7 @@ import {
   type Then,
 } from "../domain/charge-change.js";
 import { type AccountView, leftUnknown } from "../domain/charge-steps.js";
+import { effectIsLate, effectLeftUnknown } from "../domain/effect-steps.js";
 import { PawlError } from "../domain/errors.js";
 import type {
   LookupOutcome,
@@ -87,7 +88,7 @@ async function takeStep(
     case "wait":
       return null;
     case "send": {
-      const isLate = () => step.call === "confirm" && budgetIsOver({ ...held.view, now: now() });
+      const isLate = () => isTooLate({ ...held.view, now: now() }, step.call);
       const called = await callProvider(
         deps,
         held,
@@ -97,8 +98,8 @@ async function takeStep(
         isLate,
       );
       if (called === null) return null;
-      // Decided in time, but a pause came between: the object is asked about and fenced, never confirmed late.
-      if (called === "late") return commit(deps, held, (view) => leftUnknown(view, "get"), null, now);
+      // Decided in time, but a pause came between: it is asked about, never sent late.
+      if (called === "late") return commit(deps, held, leftUnsent, null, now);
       return commit(
         deps,
         held,
@@ -125,6 +126,16 @@ async function takeStep(
       );
     }
   }
+}
+
+/** No confirm after the budget, no refund after its key's lifetime: however short the way from deciding to sending. */
+function isTooLate(view: ChargeView, call: ProviderCall): boolean {
+  if (view.attempt.kind !== "charge") return effectIsLate(view);
+  return call === "confirm" && budgetIsOver(view);
+}
+
+function leftUnsent(view: ChargeView): Change {
+  return view.attempt.kind === "charge" ? leftUnknown(view, "get") : effectLeftUnknown(view);
 }
 
 /** One call, with no transaction open. Null: the lease does not cover it, and nothing was sent. */

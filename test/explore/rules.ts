@@ -41,8 +41,13 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: "whole-attempt proof",
-    patches: [{ file: ANSWERS, find: "const inDoubt = view.attempt.unresolved || call === \"fence\";", replace: "const inDoubt = call === \"fence\";" }],
-    scenario: scenarios.ONE_CHARGE,
+    patches: [
+      { file: "src/operations/call-provider.ts", find: `const resend = call === "fence" ? false : attempt.unresolved;`, replace: "const resend = false;" },
+      { file: "src/domain/effect-answers.ts", find: `      return view.attempt.unresolved
+        ? effectWaiting(view, { ...wait, ...leftUnknown(view) })
+        : effect`, replace: `      return effect` },
+    ],
+    scenario: scenarios.REFUND_FOR_LONG,
   },
   {
     name: "cancel after decline",

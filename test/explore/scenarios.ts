@@ -121,14 +121,14 @@ export const RESTORED_EMPTY: Scenario = {
   ...PLAIN,
   name: "a payment that a restored backup does not know",
   allowed: ["restore", "no_answer", "death"],
-  moments: [ACCEPTED, BUDGET_OVER, ROW_OLD],
+  moments: [ACCEPTED, ROW_OLD],
 };
 
 export const RESTORED_ROW: Scenario = {
   ...RESTORED_EMPTY,
   name: "a payment that a restored backup knows as new",
   backup: "accepted",
-  moments: [ACCEPTED, BUDGET_OVER, ROW_OLD, LIFETIME_OVER, KEYS_PRUNED],
+  moments: [ACCEPTED, ROW_OLD, LIFETIME_OVER, KEYS_PRUNED],
 };
 
 export const OTHER_CREDENTIAL: Scenario = {

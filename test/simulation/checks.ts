@@ -13,6 +13,7 @@ import {
 } from "./end-state.js";
 import { nameOf } from "./merchant.js";
 import type { Intent } from "./provider-objects.js";
+import { EPOCH_MS } from "./simulated-database.js";
 import type { World } from "./world.js";
 
 /** What our rows, the provider's objects and everybody's logs say against each other, when all is over. */
@@ -20,6 +21,8 @@ export async function faultsAtTheEnd(world: World, sql: Sql): Promise<string[]> 
   const rows = await readEndState(sql);
   return [
     ...world.log.unaskedSends(),
+    ...world.log.lateSends(world.settings.providerKeyLifetimeMs),
+    ...rows.attempts.flatMap((attempt) => lateConfirms(attempt, world)),
     ...world.model.mismatches.map((key) => `${key} was sent with other parameters than before`),
     ...(world.merchants.active === 0 ? [] : [`${String(world.merchants.active)} clients wait for ever`]),
     ...(world.notices.open === 0 ? [] : [`${String(world.notices.open)} events of the provider's were never taken`]),
@@ -35,6 +38,15 @@ export async function faultsAtTheEnd(world: World, sql: Sql): Promise<string[]> 
     ...bookFaults(rows, world),
     ...(await ledgerFaults(sql)),
   ].map((fault) => world.story.named(fault));
+}
+
+/** A charge that is not confirmed when its budget ends never is. */
+function lateConfirms(attempt: AttemptRow, { log, settings }: World): string[] {
+  const endsAtMs = Date.parse(attempt.created_at) - EPOCH_MS + settings.retryBudgetMs;
+  const late = log.entries.filter(
+    (entry) => entry.type === "send" && entry.key === `payment-attempt:${attempt.id}:confirm` && entry.atMs > endsAtMs,
+  );
+  return late.map(() => `${attempt.id} was confirmed after its budget`);
 }
 
 function isInReview(paymentId: string, rows: EndState): boolean {

@@ -38,6 +38,8 @@ export class Merchants {
   active = 0;
   /** Every final answer that anybody got, by tenant, operation and key. */
   readonly answers = new Map<string, string[]>();
+  /** Every request that was made, by the same names: what is asked again at the end. */
+  readonly #requests = new Map<string, { readonly client: string; readonly call: Call }>();
   readonly #world: World;
 
   constructor(world: World) {
@@ -95,8 +97,14 @@ export class Merchants {
     );
   }
 
+  /** Sends every request once more: whatever became of it, its key says the same as ever. */
+  askAgain(): void {
+    for (const [name, { client, call }] of [...this.#requests]) this.#insist(`${client} again`, name, call);
+  }
+
   #insist(client: string, name: string, call: Call): void {
     this.active += 1;
+    if (!this.#requests.has(name)) this.#requests.set(name, { client, call });
     this.#untilAnswered(client, name, call)
       .catch((error: unknown) => this.#world.fault(`client ${client}: ${String((error as Error).stack)}`))
       .finally(() => {

@@ -14,6 +14,7 @@ interface DueTimes {
   readonly deliveries: string | null;
   readonly unrelayed: string | null;
   readonly uncounted: string | null;
+  readonly overdrawn: string | null;
 }
 
 /**
@@ -51,6 +52,11 @@ export class Polling {
     });
   }
 
+  /** Once, however often it is woken otherwise. */
+  wakeAt(worker: WorkerName, atMs: number): void {
+    this.#world.scheduler.plan(atMs, null, () => this.#poll(worker));
+  }
+
   #poll(worker: WorkerName): void {
     const { scheduler, random } = this.#world;
     const process = this.#world.anyProcess();
@@ -75,9 +81,13 @@ export class Polling {
              (select min(due_at) from provider_events) as events,
              (select min(due_at) from deliveries) as deliveries,
              (select min(created_at) from outbox where relayed_at is null) as unrelayed,
-             (select 'now' from ledger_uncounted limit 1) as uncounted`,
+             (select 'now' from ledger_uncounted limit 1) as uncounted,
+             (select min(p.id) from payments p
+               where p.refund_reserved > p.amount_captured and not exists (
+                 select from refunds r where r.payment_id = p.id and r.external)) as overdrawn`,
     );
     if (due === undefined) throw new Error("no row");
+    if (due.overdrawn !== null) this.#world.fault(`${due.overdrawn} promises to give back more than it took`);
     this.#at("attempts", due.attempts);
     this.#at("provider-events", due.events);
     this.#at("webhooks", due.deliveries);

@@ -41,6 +41,8 @@ interface Draw {
   /** When every process is gone, and for how long. */
   readonly nights: readonly { readonly atMs: number; readonly forMs: number }[];
   readonly payouts: readonly number[];
+  /** When what is past its retention is deleted. */
+  readonly purges: readonly number[];
   readonly habits: { dashboard: number; secondCards: number; disputes: number; lateRefundFailures: number };
 }
 
@@ -58,6 +60,7 @@ function draw(seed: number): Draw {
       UNKNOWN_REVIEW_AFTER_MS: String(random.pick([15 * MINUTE_MS, 24 * HOUR_MS])),
       ATTEMPT_RETRY_BUDGET_MS: String(random.pick([30_000, 120_000, 600_000])),
       FOLLOW_FIRST_MS: "5000",
+      IDEMPOTENCY_RETENTION_HOURS: random.pick(["1", "168"]),
       WEBHOOK_RETRY_SCHEDULE_MS: [1_000, 5_000, ...Array.from({ length: 200 }, () => 30_000)].join(),
       WEBHOOK_DISABLE_AFTER_MS: String(1_000 * HOUR_MS),
     },
@@ -66,6 +69,7 @@ function draw(seed: number): Draw {
     outages: times(random.pick([0, 0, 1, 2])),
     nights: random.chance(0.12) ? [{ atMs: at(), forMs: random.pick([10 * MINUTE_MS, 2 * HOUR_MS, 25 * HOUR_MS]) }] : [],
     payouts: random.chance(0.4) ? [random.duration(10 * MINUTE_MS, 3 * HOUR_MS)] : [],
+    purges: Array.from({ length: 4 }, () => random.whole(0, 4 * HOUR_MS)),
     habits: {
       dashboard: some(0.05, 0.3),
       secondCards: some(0.1, 0.5),
@@ -92,6 +96,8 @@ export async function runSeed(seed: number, { database, flaws = {} }: SeedOption
     planStorm(world, drawn);
     await world.begin();
     await settle(world, drawn);
+    world.merchants.askAgain();
+    await settle(world, drawn);
   });
   if (world.faults.length === 0) world.faults.push(...(await faultsAtTheEnd(world, database.sql)));
   return {
@@ -104,8 +110,9 @@ export async function runSeed(seed: number, { database, flaws = {} }: SeedOption
   };
 }
 
-function planStorm(world: World, { outages, nights, payouts, stormMs }: Draw): void {
-  const { scheduler } = world;
+function planStorm(world: World, { outages, nights, payouts, purges, stormMs }: Draw): void {
+  const { scheduler, polling } = world;
+  for (const atMs of purges) polling.wakeAt("reaper", atMs);
   for (const { atMs, forMs } of outages) {
     scheduler.plan(atMs, `the provider is down for ${forMs} ms`, () => {
       world.providerDownUntilMs = scheduler.nowMs + forMs;

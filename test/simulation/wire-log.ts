@@ -70,6 +70,19 @@ export class WireLog {
     return faults;
   }
 
+  /** Sends of a key after the time for which it guards them, counted from its first send. */
+  lateSends(keyLifetimeMs: number): string[] {
+    const firstAtMs = new Map<string, number>();
+    const faults: string[] = [];
+    for (const entry of this.entries) {
+      if (entry.type !== "send") continue;
+      const firstMs = firstAtMs.get(entry.key) ?? entry.atMs;
+      firstAtMs.set(entry.key, firstMs);
+      if (entry.atMs - firstMs > keyLifetimeMs) faults.push(`${entry.key} was sent when it guarded nothing any more`);
+    }
+    return faults;
+  }
+
   #next(): number {
     this.#order += 1;
     return this.#order;

@@ -97,6 +97,10 @@ export class World {
     }
   }
 
+  get settings(): Settings {
+    return this.#options.settings;
+  }
+
   readonly weather = (): Weather => (this.isCalm ? CALM : this.#options.weather);
 
   fault(sentence: string): void {

@@ -1,7 +1,7 @@
 import type { EffectRequest } from "../../../src/domain/admit-effect.js";
 import type { EffectInput } from "../../../src/domain/provider.js";
 import { textAt } from "./clock.js";
-import { OUR_ACCOUNT } from "./commit.js";
+import { OUR_ACCOUNT } from "./accounts.js";
 import type { Context } from "./context.js";
 import { type AttemptRow, type KeyRow, type PaymentRow, type RefundRow, replaced, type Tables } from "./rows.js";
 import type { ClientRequest } from "./scenario.js";

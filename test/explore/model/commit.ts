@@ -22,9 +22,6 @@ import type { Outcome } from "./wire.js";
 
 /** The decisions of src/operations/run-attempt.ts, made by the shipped code from rows of the model. */
 
-export const OUR_ACCOUNT = "acct_ours";
-export const OTHER_ACCOUNT = "acct_other";
-
 /** What a worker commits, and what it does next. */
 export interface Committed {
   /** Null: the shipped code threw. */

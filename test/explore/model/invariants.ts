@@ -1,5 +1,6 @@
 import type { ChargeView } from "../../../src/domain/charge-change.js";
 import type { AdvanceRow } from "../../../src/store/advance.js";
+import { OUR_ACCOUNT } from "./accounts.js";
 import type { Context } from "./context.js";
 import type { LedgerRow, PaymentRow } from "./rows.js";
 import { type Intent, refundedOf } from "./stripe-objects.js";
@@ -72,6 +73,7 @@ function chargedTwice({ scenario }: Context, { stripe, accepted }: World): strin
     if (intent.charges > 1) return `${intent.id} was charged ${intent.charges} times`;
     if (!holdsMoney(intent)) continue;
     const owner = accepted.find((one) => one.attemptId === attemptOf(intent));
+    if (intent.account !== OUR_ACCOUNT) return `${intent.id} was charged through another account than the payment's`;
     if (owner === undefined) return `${intent.id} was charged for an attempt that was never accepted`;
     const request = scenario.requests[owner.request];
     const orderId = request?.operation === "payments.create" ? request.orderId : null;
@@ -106,6 +108,12 @@ function provenWrongly({ tables, stripe }: World): string | null {
       (intent) => attemptOf(intent) === payment.attempt_id && holdsMoney(intent),
     );
     if (charged !== undefined) return `${payment.id} was proven to be without effect, and ${charged.id} is charged`;
+  }
+  for (const { value: refund } of tables.refunds) {
+    const failure = refund.failure as { readonly retry?: string } | null;
+    if (refund.status !== "failed" || failure?.retry !== "same_key") continue;
+    const made = stripe.value.refunds.find((one) => attemptOf(one) === refund.attempt_id);
+    if (made !== undefined) return `${refund.id} was proven to be without effect, and ${made.id} is made`;
   }
   return null;
 }

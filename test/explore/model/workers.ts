@@ -1,10 +1,9 @@
 import type { Ref } from "../refs.js";
+import { OTHER_ACCOUNT, OUR_ACCOUNT } from "./accounts.js";
 import {
   commit,
   type Committed,
   firstStepOf,
-  OTHER_ACCOUNT,
-  OUR_ACCOUNT,
   type Occasion,
   type Read,
   viewOf,
@@ -123,6 +122,7 @@ function goesOn(context: Context, world: World, ref: Ref<Run>, to: To): void {
       break;
     case "hears": {
       const { request, outcome } = step;
+      if (tooOld(context, world, request)) break;
       const says = () => `the worker hears of the ${request.value.call}: ${wordsOf(outcome.value)}`;
       commits(context, world, ref, { type: "hears", request, outcome }, says, to);
     }
