@@ -5,6 +5,8 @@ import type { AttemptReference } from "./provider-event.js";
 export const FINDING_KINDS = [
   /** The provider has an object with our marks, and no row here names it. */
   "missing_here",
+  /** As before, and not even its tenant is here: lost with a backup, or another installation's. Told by a recovery alone. */
+  "tenant_missing_here",
   /** A row here names an object that the provider does not have. */
   "missing_there",
   "amount_differs",

@@ -39,6 +39,8 @@ export interface Moment {
   readonly settledBefore: SettledBefore;
   /** No try of a client's can meet an object from before it any more: the provider's keys of that time are gone. */
   readonly keysGoneBefore: Date;
+  /** The database was restored: a tenant that is not here may have been lost. */
+  readonly mayLackTenants: boolean;
 }
 
 const SAME_STATUS: Readonly<Record<ChargeStatus, readonly PaymentStatus[]>> = {
@@ -56,13 +58,14 @@ const SAME_STATUS: Readonly<Record<ChargeStatus, readonly PaymentStatus[]>> = {
 export function compareCharge(
   charge: ProviderCharge & { readonly createdAt?: Date },
   { owner, marked, isTenantKnown }: ChargeCounterpart,
-  { settledBefore, keysGoneBefore }: Moment,
+  { settledBefore, keysGoneBefore, mayLackTenants }: Moment,
 ): readonly Difference[] {
   // Read a moment later than the owner, the attempt may have adopted the object in between.
   const own = owner ?? (marked?.objectId === charge.id && marked.kind === "charge" ? marked : null);
   if (own !== null) return compareOwn(charge, own, settledBefore);
   const { attemptId, tenantId, createdAt } = charge;
-  if (attemptId === null || tenantId === null || !isTenantKnown) return [];
+  if (attemptId === null || tenantId === null) return [];
+  if (!isTenantKnown) return mayLackTenants ? ofUnknownTenant(charge) : [];
   if (marked === null || marked.kind !== "charge") {
     const isAbandoned = createdAt !== undefined && createdAt.getTime() < keysGoneBefore.getTime();
     return withoutRow(charge, { attemptId, tenantId }, isAbandoned);
@@ -114,6 +117,22 @@ function compareOwn(
 function movedAnotherAmount(charge: ProviderCharge, ours: OurCharge): boolean {
   if (charge.status === "succeeded") return charge.amountCaptured !== ours.amountCaptured;
   return charge.status === "authorized" && charge.amountCapturable !== ours.amountCapturable;
+}
+
+function ofUnknownTenant(charge: ProviderCharge): readonly Difference[] {
+  if (charge.status === "canceled" || charge.status === "created") return [];
+  return [
+    {
+      kind: "tenant_missing_here",
+      objectId: charge.id,
+      tenantId: charge.tenantId,
+      paymentId: null,
+      ours: null,
+      theirs: theirSide(charge),
+      detail: "no row here names its tenant: lost with the backup, or another installation's",
+      repair: NO_REPAIR,
+    },
+  ];
 }
 
 /** Our marks, and no row here: lost with a backup or a failover. What never charged and never will is not told. */

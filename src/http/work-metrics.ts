@@ -93,6 +93,22 @@ const unrelayed = new Gauge({
   registers: [registry],
 });
 
+const findings = new Gauge({
+  name: "pawl_reconciliation_findings_open",
+  help: "Differences between our rows and the provider's objects that stand; of the whole database.",
+  registers: [registry],
+});
+const comparedAge = new Gauge({
+  name: "pawl_reconciliation_age_seconds",
+  help: "Since the newest completed comparison with the provider; NaN before the first; of the whole database.",
+  registers: [registry],
+});
+const recovering = new Gauge({
+  name: "pawl_recovering",
+  help: "1 while nothing is sent, since the database was restored or failed over; of the whole database.",
+  registers: [registry],
+});
+
 export const meter: Meter = {
   providerCall: (call, outcome, seconds) => calls.observe({ call, outcome }, seconds),
   paymentMoved: (status) => moved.inc({ status }),
@@ -115,6 +131,9 @@ export async function refreshBacklog(deps: Deps): Promise<void> {
     uncounted.set(backlog.uncountedEntries);
     events.set({ state: "pending" }, backlog.pendingEvents);
     events.set({ state: "parked" }, backlog.parkedEvents);
+    findings.set(backlog.openFindings);
+    comparedAge.set(backlog.secondsSinceCompared ?? Number.NaN);
+    recovering.set(backlog.isRecovering ? 1 : 0);
     eventsOverdue.set(backlog.longestOverdueEventSeconds);
   } catch (error) {
     deps.log.warn({ err: error }, "the backlog could not be read for the metrics");

@@ -162,7 +162,8 @@ export class HeldRun {
 
   get moment(): Moment {
     const keysGoneBefore = new Date(this.run.claimedAt.getTime() - this.deps.settings.providerKeyLifetimeMs);
-    return { settledBefore: this.settledBefore, keysGoneBefore };
+    const mayLackTenants = this.run.trigger === "recover";
+    return { settledBefore: this.settledBefore, keysGoneBefore, mayLackTenants };
   }
 
   get account() {

@@ -123,6 +123,7 @@ async function takeStep(
         (view) => decideAfterLookup(view, step.question, called.outcome),
         called.sentAt,
         now,
+        isAboutOwnObject(step.question) ? null : step,
       );
     }
   }
@@ -162,10 +163,16 @@ async function callProvider<
   return { outcome, sentAt };
 }
 
+/** A refund's object is written by its own attempt alone; a charge's by its captures and cancels, too. */
+function isAboutOwnObject(question: Question): boolean {
+  return question === "find_refund" || question === "get_refund";
+}
+
 /**
  * Commits what `decide` makes of the attempt as it is now. Where somebody else has written to the payment meanwhile (a
- * refund beside this one, the capture of an authorisation that is being looked at), it is read again and decided anew:
- * the answer in hand stays true, what follows from it may not.
+ * refund beside this one, a cancel of the authorisation that is being looked at), it is read again. Then the answer to
+ * a send is decided anew, since it is not older than its own effect; `again`: a look may be older than what was written
+ * since, so it is not believed and the question is put once more.
  */
 async function commit(
   deps: Deps,
@@ -173,6 +180,7 @@ async function commit(
   decide: (view: ChargeView) => Change,
   sentAt: Date | null,
   now: () => Date,
+  again: Then | null = null,
 ): Promise<Then | null> {
   for (let tries = 0; tries < MOST_DECISIONS; tries += 1) {
     const beforeMs = deps.clock.monotonicMs();
@@ -195,6 +203,7 @@ async function commit(
       return null;
     }
     held.view = { ...held.view, ...fresh };
+    if (again !== null) return again;
   }
   throw new Error(`attempt ${held.view.attempt.id}: its payment kept changing`);
 }

@@ -87,6 +87,7 @@ async function lookAgain(held: HeldRun, finding: Finding, isPatient: boolean): P
   try {
     switch (finding.kind) {
       case "missing_here":
+      case "tenant_missing_here":
       case "missing_there":
       case "amount_differs":
       case "currency_differs":

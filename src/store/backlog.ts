@@ -20,6 +20,12 @@ export interface Backlog {
   /** Of the provider's, stored and not applied. */
   readonly pendingEvents: number;
   readonly parkedEvents: number;
+  /** Differences between our rows and the provider's objects that nobody has mended yet. */
+  readonly openFindings: number;
+  /** In seconds since the newest comparison with the provider that was completed; null: there is none. */
+  readonly secondsSinceCompared: number | null;
+  /** The database was restored, and nothing is sent yet. */
+  readonly isRecovering: boolean;
   /** In seconds; 0: none is overdue. A claimed one is not due until its lease ends. */
   readonly longestOverdueEventSeconds: number;
 }
@@ -42,6 +48,11 @@ export async function readBacklog(db: Queryable): Promise<Backlog> {
       from deliveries where due_at is not null`;
   const [outbox] = await db<Row[]>`
     select count(*)::float8 as unrelayed from outbox where relayed_at is null`;
+  const [compared] = await db<Row[]>`
+    select (select count(*)::float8 from reconciliation_findings where state = 'open') as findings,
+           (select extract(epoch from now() - max(finished_at))::float8 from reconciliation_runs
+             where state = 'completed') as seconds,
+           exists (select from installation where recovering_since is not null) as recovering`;
   return {
     attemptsByState: new Map(rows.map((row) => [row["state"] as string, Number(row["attempts"])])),
     longestOverdueSeconds: Math.max(0, ...rows.map((row) => Number(row["overdue"]))),
@@ -53,6 +64,13 @@ export async function readBacklog(db: Queryable): Promise<Backlog> {
     uncountedEntries: Number(ledger?.["uncounted"] ?? 0),
     pendingEvents: Number(inbox?.["pending"] ?? 0),
     parkedEvents: Number(inbox?.["parked"] ?? 0),
+    openFindings: Number(compared?.["findings"] ?? 0),
+    secondsSinceCompared: numberOrNull(compared?.["seconds"]),
+    isRecovering: compared?.["recovering"] === true,
     longestOverdueEventSeconds: Number(inbox?.["overdue"] ?? 0),
   };
+}
+
+function numberOrNull(value: unknown): number | null {
+  return value === null || value === undefined ? null : Number(value);
 }

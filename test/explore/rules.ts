@@ -80,7 +80,7 @@ export const RULES: readonly Rule[] = [
   {
     name: "lifetime",
     patches: [{ file: "src/domain/charge-change.ts", find: "return view.now.getTime() - since.getTime() >= view.policy.keyLifetimeMs;", replace: "return since > view.now;" }],
-    scenario: scenarios.REFUND_FOR_LONG,
+    scenario: scenarios.UNLISTED_REFUND,
   },
   {
     name: "account check",

@@ -106,6 +106,13 @@ export const REFUND_FOR_LONG: Scenario = {
   faults: 3,
 };
 
+export const UNLISTED_REFUND: Scenario = {
+  ...REFUND_FOR_LONG,
+  name: "a refund that the provider's list does not show",
+  allowed: ["no_answer", "lagging_list"],
+  faults: 2,
+};
+
 export const CUSTOMER: Scenario = {
   ...PLAIN,
   name: "a payment that waits for its customer, and may be canceled",

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { newId } from "../../src/lib/ids.js";
 import { disableEndpoint } from "../../src/operations/disable-endpoint.js";
 import { enableWebhookEndpoint } from "../../src/operations/manage-webhook-endpoints.js";
-import { endWaiting, untilWaiting } from "../support/lock-waits.js";
+import { endWaiting, untilWaiting, untilWholePoolWorks } from "../support/lock-waits.js";
 import { answerWith } from "../support/receiver.js";
 import { until } from "../support/until.js";
 import type { EventProcess } from "../support/webhook-stage.js";
@@ -173,11 +173,11 @@ describe("an endpoint", () => {
       } finally {
         other.release();
       }
-      const events = await world.sql<{ data: string }[]>`select data from outbox where type = ${DISABLED}`;
+      const events = await world.sql<{ data: object }[]>`select data from outbox where type = ${DISABLED}`;
       expect([(await endpointRow(world, id))["enabled"], events.length]).toEqual(
         reason === "gone" ? [false, 1] : [true, 0],
       );
-      for (const { data } of events) expect(JSON.parse(data)).toMatchObject({ failing_since: null });
+      for (const { data } of events) expect(data).toMatchObject({ failing_since: null });
     },
   );
 
@@ -198,6 +198,7 @@ describe("an endpoint", () => {
     } finally {
       other.release();
     }
+    await untilWholePoolWorks(deps.db);
     const events = () => world.sql`select from outbox where type = ${DISABLED}`;
     expect([(await endpointRow(world, id))["enabled"], (await events()).length]).toEqual([true, 0]);
     await disable();

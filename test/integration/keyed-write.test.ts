@@ -5,7 +5,7 @@ import { newId } from "../../src/lib/ids.js";
 import { type KeyedEffect, type KeyedWrite, keyedWrite } from "../../src/operations/keyed-write.js";
 import { rotateWebhookSecret } from "../../src/operations/manage-webhook-endpoints.js";
 import { getWebhookEndpoint } from "../../src/operations/read-webhook-endpoints.js";
-import { endWaiting, untilWaiting } from "../support/lock-waits.js";
+import { endWaiting, untilWaiting, untilWholePoolWorks } from "../support/lock-waits.js";
 import { useWebhookWorld, type WebhookWorld } from "../support/webhook-stage.js";
 
 const stage = useWebhookWorld();
@@ -191,6 +191,7 @@ describe("a session that the database ends in the middle of a keyed write", () =
     } finally {
       other.release();
     }
+    await untilWholePoolWorks(deps.db);
     expect(await records(world)).toEqual([]);
     expect(await world.sql`select secret from webhook_endpoints`).toEqual([{ secret }]);
     expect(await rotate()).toMatchObject({ replayed: false, response: { status: 200 } });

@@ -163,15 +163,14 @@ function keyFaults(key: KeyRow, rows: EndState, world: World): string[] {
       row.idempotency_key === key.key &&
       row.run === key.run,
   );
-  const told = world.merchants.answers.get(name) ?? [];
+  const told = world.merchants.answers.get(name)?.answer ?? null;
   switch (key.state) {
     case "completed": {
       const answer = `${String(key.response_status)} ${String(key.response_body)}`;
-      const others = told.filter((one) => one !== answer);
-      return others.length === 0 ? [] : [`${name} keeps ${answer} and told ${others.join(" and ")}`];
+      return told === null || told === answer ? [] : [`${name} keeps ${answer} and told ${told}`];
     }
     case "failed_retryable":
-      return attempt?.state === "completed" && told.length === 0 ? [] : [`${name} may run again and is ${attempt?.state ?? "nothing"}`];
+      return attempt?.state === "completed" && told === null ? [] : [`${name} may run again and is ${attempt?.state ?? "nothing"}`];
     default:
       return attempt !== undefined && isInReview(attempt.payment_id, rows)
         ? []

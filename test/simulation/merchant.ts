@@ -36,8 +36,8 @@ type Call = (deps: Deps, context: RequestContext, wait: WaitPreference) => Promi
 export class Merchants {
   /** How many clients have not come to an end yet. */
   active = 0;
-  /** Every final answer that anybody got, by tenant, operation and key. */
-  readonly answers = new Map<string, string[]>();
+  /** The final answer that was last heard, and since when, by tenant, operation and key. */
+  readonly answers = new Map<string, { readonly answer: string; readonly atMs: number }>();
   /** Every request that was made, by the same names: what is asked again at the end. */
   readonly #requests = new Map<string, { readonly client: string; readonly call: Call }>();
   readonly #world: World;
@@ -156,13 +156,20 @@ export class Merchants {
     }
   }
 
-  /** A key has one answer, for ever. */
+  /** A key has one answer, for ever. One that is purged and had no effect may have another. */
   #keep(name: string, answer: string): void {
-    const known = this.answers.get(name) ?? [];
-    if (known.length > 0 && !known.includes(answer)) {
-      this.#world.fault(`${name} was answered with ${known.join(" and ")} and then with ${answer}`);
+    const { scheduler } = this.#world;
+    const known = this.answers.get(name);
+    if (known === undefined) {
+      this.answers.set(name, { answer, atMs: scheduler.nowMs });
+      return;
     }
-    this.answers.set(name, [...known, answer]);
+    if (known.answer === answer) return;
+    this.answers.set(name, { answer, atMs: scheduler.nowMs });
+    scheduler.plan(0, null, async () => {
+      if (!(await this.#world.hadEffect(name, known.atMs)) && known.answer.startsWith("4")) return;
+      this.#world.fault(`${name} was answered with ${known.answer} and then with ${answer}`);
+    });
   }
 }
 

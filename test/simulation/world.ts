@@ -12,7 +12,7 @@ import type { Intent } from "./provider-objects.js";
 import { Random } from "./random.js";
 import { Receivers } from "./receiver.js";
 import { Scheduler } from "./scheduler.js";
-import type { SimulatedDatabase } from "./simulated-database.js";
+import { EPOCH_MS, type SimulatedDatabase } from "./simulated-database.js";
 import { INSTALLATION_SECRET, isPassing, SimulatedProcess } from "./simulated-process.js";
 import { simulatedProvider } from "./simulated-provider.js";
 import { Story } from "./story.js";
@@ -208,6 +208,20 @@ export class World {
       if (its.key === plan.key) this.fault(`${pair} of ${nameOf(plan.tenantId, "payments.create", plan.key)}`);
       else if (its.orderId !== null && its.orderId === plan.orderId) this.fault(`${pair} of ${plan.orderId}`);
     }
+  }
+
+  /** Whether an attempt was made for the key (as nameOf names it) by then. */
+  async hadEffect(name: string, byMs: number): Promise<boolean> {
+    const [tenantId = "", operation = "", key = ""] = name.split(" ");
+    const by = new Date(EPOCH_MS + byMs).toISOString();
+    const { sql } = this.#options.database;
+    const rows = await really(
+      () => sql`
+        select id from attempts
+         where tenant_id = ${tenantId} and operation = ${operation} and idempotency_key = ${key}
+           and created_at <= ${by}::text::timestamptz`,
+    );
+    return rows.length > 0;
   }
 
   /** What a merchant sees when he looks at his payment. */

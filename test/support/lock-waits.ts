@@ -24,3 +24,17 @@ export async function untilWaiting(world: { readonly sql: Sql }, sessions = 1): 
 export async function endWaiting(world: { readonly sql: Sql }): Promise<void> {
   for (const { pid } of await waiting(world)) await world.sql`select pg_terminate_backend(${pid})`;
 }
+
+const POOL_MAX = 8;
+
+/**
+ * Resolves when a whole pool of connections works. The client gives a lost session's error once more to the statement
+ * that its connection is made anew for; after that, no connection may be lost to the pool.
+ */
+export async function untilWholePoolWorks({ sql }: { readonly sql: Sql }): Promise<void> {
+  await until(
+    "a pool that works",
+    () => Promise.allSettled(Array.from({ length: POOL_MAX }, () => sql`select 1`)),
+    (all) => all.every(({ status }) => status === "fulfilled"),
+  );
+}

@@ -19,7 +19,7 @@ export const KEY_LIFETIME_MS = 23 * HOUR_MS;
 /** Stripe may remove a key that is at least so old (docs.stripe.com/api/idempotent_requests). */
 export const KEY_KEPT_MS = 24 * HOUR_MS;
 /** Assumed of the network and of Stripe: a request that has not been executed by then never is. */
-export const LONGEST_FLIGHT_MS = KEY_KEPT_MS - KEY_LIFETIME_MS;
+export const LONGEST_FLIGHT_MS = KEY_KEPT_MS;
 
 export const ACCEPTED: Moment = { name: "the start", atMs: 0 };
 /** Within the minute in which a row alone may prove that nothing was sent. */

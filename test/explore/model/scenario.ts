@@ -27,6 +27,8 @@ export const FAULTS = [
   "death",
   /** A 500, saved under the key, with the effect or without. */
   "server_error",
+  /** A list without what it should show. */
+  "lagging_list",
   /** 429: refused before execution. */
   "rate_limit",
   /** The worker cannot learn whose credential it has. */

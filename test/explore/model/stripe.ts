@@ -43,7 +43,9 @@ export interface Way {
     /** 429, before the idempotency layer. */
     | "rate_limited"
     /** 409: another request with this key is still running. */
-    | "key_in_use";
+    | "key_in_use"
+    /** A list that does not show what it should: more than Stripe's documentation allows. */
+    | "lagging_list";
   /** What the card, or the refund's bank, says. Null where nobody is asked. */
   readonly answer: Answer | null;
   /** The key's record is old enough to be gone, and is. */
@@ -82,7 +84,10 @@ export function execute(
   if (way.type === "rate_limited") return { stripe, reply: RATE_LIMITED };
   if (way.type === "key_in_use") return { stripe, reply: KEY_IN_USE };
   const { call } = request;
-  if (!isSend(call)) return { stripe, reply: readObject(stripe, request) };
+  if (!isSend(call)) {
+    const shown = way.type === "lagging_list" ? { ...stripe, intents: [], refunds: [] } : stripe;
+    return { stripe, reply: readObject(shown, request) };
+  }
   const saved = savedAnswer(stripe, request);
   if (saved !== null && !way.pruned) {
     if (saved.request !== usedFor(request)) return { stripe, reply: MISMATCH };

@@ -177,7 +177,8 @@ interface CostingWay {
   readonly cost: 0 | 1;
 }
 
-const QUESTION: readonly CostingWay[] = [{ way: { type: "as_asked", answer: null, pruned: false }, cost: 0 }];
+const ANSWERED: CostingWay = { way: { type: "as_asked", answer: null, pruned: false }, cost: 0 };
+const LAGGING: CostingWay = { way: { type: "lagging_list", answer: null, pruned: false }, cost: 1 };
 
 /** `heard`: somebody waits for the answer; else only what changes something at Stripe is of interest. */
 export function waysOf(
@@ -187,7 +188,10 @@ export function waysOf(
   heard: boolean,
 ): readonly CostingWay[] {
   const { call } = request;
-  if (!isSend(call)) return QUESTION;
+  if (!isSend(call)) {
+    const isList = call === "find" || call === "find_refund";
+    return isList && may(context, world, "lagging_list") ? [ANSWERED, LAGGING] : [ANSWERED];
+  }
   const { scenario } = context;
   const saved = savedAnswer(world.stripe.value, request);
   const ways: CostingWay[] = [];
@@ -376,6 +380,8 @@ function wordsOfWay({ type, answer, pruned }: Way): string {
       return " not, and answers with a 500 that it keeps";
     case "rate_limited":
       return " not: 429, refused before execution";
+    case "lagging_list":
+      return ", and shows nothing yet";
     case "key_in_use":
       return " not: 409, a request with this key is still running";
   }

@@ -12,7 +12,7 @@ import {
 
 const NOON = new Date("2026-11-29T12:00:00Z");
 const before = (minutes: number) => new Date(NOON.getTime() - minutes * 60_000);
-const MOMENT = { settledBefore: before(5), keysGoneBefore: before(24 * 60) };
+const MOMENT = { settledBefore: before(5), keysGoneBefore: before(24 * 60), mayLackTenants: false };
 
 const OURS: OurCharge = {
   tenantId: "ten_1",
@@ -192,6 +192,16 @@ describe("an object whose attempt no row here names", () => {
   it("is another installation's where its tenant does not exist here", () => {
     expect(compareCharge(theirs(), { ...NOBODY, isTenantKnown: false }, MOMENT)).toEqual([]);
   });
+
+  test.each(STATUSES)(
+    "%s of a tenant that is not here is told after a restore, where money is in question",
+    (status) => {
+      const restored = { ...MOMENT, mayLackTenants: true };
+      const found = compareCharge(theirs({ status }), { ...NOBODY, isTenantKnown: false }, restored);
+      const isHarmless = status === "canceled" || status === "created";
+      expect(words(found)).toEqual(isHarmless ? [] : ["tenant_missing_here none"]);
+    },
+  );
 });
 
 describe("an object with the marks of an attempt that has another, or none", () => {
@@ -284,6 +294,7 @@ test("a finding that is seen no longer is repaired where its kind is mended here
   const states = Object.fromEntries(FINDING_KINDS.map((kind) => [kind, closedAs(kind)]));
   expect(states).toEqual({
     missing_here: "repaired",
+    tenant_missing_here: "gone",
     missing_there: "gone",
     amount_differs: "gone",
     currency_differs: "gone",
