@@ -7,7 +7,7 @@ export function moneyFactsOf(view: ChargeView, change: Change, applied: Applied)
   return [
     ...paymentFacts(view, applied),
     ...refundFacts(view, applied),
-    ...(change.fee == null ? [] : [{ type: "fee", ...change.fee } as const]),
+    ...(change.fee === undefined || change.fee === null ? [] : [{ type: "fee", ...change.fee } as const]),
   ];
 }
 

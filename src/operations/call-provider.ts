@@ -63,7 +63,8 @@ export function askQuestion(
     case "find_refund":
       return provider.findRefund({ attemptId: attempt.id, chargeId: chargeIdOf(view) });
     case "get_refund": {
-      if (refund?.providerRefundId == null) throw new Error(`attempt ${attempt.id} has no provider refund`);
+      if (refund === null || refund.providerRefundId === null)
+        throw new Error(`attempt ${attempt.id} has no provider refund`);
       return provider.getRefund(refund.providerRefundId);
     }
   }

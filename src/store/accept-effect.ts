@@ -144,7 +144,7 @@ export async function storeRefusal(
   const expiresAt = written?.["expires_at"];
   return {
     claimed: claimedOf(written),
-    keyExpiresAt: expiresAt == null ? null : requiredDate(expiresAt),
+    keyExpiresAt: expiresAt === undefined || expiresAt === null ? null : requiredDate(expiresAt),
   };
 }
 

@@ -159,7 +159,24 @@ export async function advanceAttempts(
         from owned i
        where a.tenant_id = i.tenant_id and a.id = i.attempt_id and a.fence = i.fence
       returning a.tenant_id, a.id, a.due_at
-    ), paid as (
+    ), ${amounts(db)}, ${postEntries(db)}, ${consequences(db)}
+    select m.id, m.due_at, f.expires_at
+      from moved m join owned i on i.tenant_id = m.tenant_id and i.attempt_id = m.id
+      left join finished f on f.tenant_id = i.tenant_id and f.operation = i.operation and f.key = i.idempotency_key`;
+  const byId = new Map(advanced.map((row) => [row["id"], row]));
+  return rows.map((row) => {
+    const written = byId.get(row.attempt_id);
+    if (written === undefined) return null;
+    return {
+      dueAt: written["due_at"] === null ? null : requiredDate(written["due_at"]),
+      keyExpiresAt: written["expires_at"] === null ? null : requiredDate(written["expires_at"]),
+    };
+  });
+}
+
+/** The payment and its refund as they are from here on, and the ledger's entries of it, for the rows of `owned`. */
+function amounts(db: Queryable) {
+  return db`paid as (
       update payments p
          set status = w.to_status, version = p.version + 1, next_action = w.next_action,
              failure = w.failure, amount_capturable = w.amount_capturable,
@@ -184,19 +201,7 @@ export async function advanceAttempts(
       select i.tenant_id, i.payment_id, l.*
         from owned i, json_to_recordset(i.ledger) as l(fact text, leg int, currency text, debit_account text,
              credit_account text, amount bigint)
-    ), ${postEntries(db)}, ${consequences(db)}
-    select m.id, m.due_at, f.expires_at
-      from moved m join owned i on i.tenant_id = m.tenant_id and i.attempt_id = m.id
-      left join finished f on f.tenant_id = i.tenant_id and f.operation = i.operation and f.key = i.idempotency_key`;
-  const byId = new Map(advanced.map((row) => [row["id"], row]));
-  return rows.map((row) => {
-    const written = byId.get(row.attempt_id);
-    if (written === undefined) return null;
-    return {
-      dueAt: written["due_at"] === null ? null : requiredDate(written["due_at"]),
-      keyExpiresAt: written["expires_at"] === null ? null : requiredDate(written["expires_at"]),
-    };
-  });
+    )`;
 }
 
 /** What a commit writes beside attempt and payment, for the rows of `owned`. */

@@ -54,7 +54,7 @@ export async function claimAnswered(
              response_status = excluded.response_status, response_headers = excluded.response_headers,
              response_body = excluded.response_body, completed_at = excluded.completed_at,
              expires_at = excluded.expires_at
-       where true
+       where k.state <> 'in_progress' and k.expires_at <= now()
       returning k.tenant_id, k.expires_at
     ), ${change.effect}
     select expires_at from claimed`;

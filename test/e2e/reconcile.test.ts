@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { VISA } from "../support/api-client.js";
 import { describeWithFaults } from "../support/e2e-target.js";
 import { run } from "../support/processes.js";
-import { type Api, System, startFaultySystem } from "../support/system.js";
+import { type Api, type System, startFaultySystem } from "../support/system.js";
 import { until } from "../support/until.js";
 
 /** Objects count whole seconds; what is younger than the lag is not compared. */

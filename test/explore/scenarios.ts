@@ -1,4 +1,5 @@
 import { ACCEPTED, BUDGET_OVER, CUSTOMER_LATE, KEYS_PRUNED, LAPSED, LIFETIME_OVER, ROW_OLD } from "./model/clock.js";
+import { REVIEW_RESOLUTIONS } from "../../src/domain/instruction.js";
 import type { ClientRequest, Scenario } from "./model/scenario.js";
 import type { World } from "./model/world.js";
 
@@ -31,6 +32,8 @@ const PLAIN: Scenario = {
   dashboard: [],
   moments: [ACCEPTED, BUDGET_OVER],
   customerActionExpiryMs: 24 * HOUR_MS,
+  person: null,
+  longestFlightMs: 24 * HOUR_MS,
   backup: "nothing",
   from: isAccepted,
   keepsStaleWorkers: false,
@@ -148,4 +151,23 @@ export const STALE_WORKERS: Scenario = {
   ...PLAIN,
   name: "workers whose lease ends under a slow call",
   keepsStaleWorkers: true,
+};
+
+export const PERSON: Scenario = {
+  ...PLAIN,
+  name: "a person who resolves the reviews of one payment",
+  person: REVIEW_RESOLUTIONS,
+  longestFlightMs: HOUR_MS,
+  moments: [ACCEPTED, ROW_OLD, LIFETIME_OVER, KEYS_PRUNED],
+  runs: 2,
+};
+
+export const PERSON_ON_REFUND: Scenario = {
+  ...REFUND_FOR_LONG,
+  name: "a person who resolves the reviews of a refund",
+  person: REVIEW_RESOLUTIONS,
+  longestFlightMs: HOUR_MS,
+  moments: [ACCEPTED, ROW_OLD, LIFETIME_OVER, KEYS_PRUNED],
+  runs: 2,
+  faults: 2,
 };

@@ -5,12 +5,12 @@
 
 export { admit } from "../../src/domain/admit-effect.js";
 export { applyChange } from "../../src/domain/apply-change.js";
-export { afterLookup, afterSend } from "../../src/domain/charge-answers.js";
 export { budgetIsOver } from "../../src/domain/charge-change.js";
-export { firstStep, leftUnknown } from "../../src/domain/charge-steps.js";
-export { afterEffectLookup, afterEffectSend } from "../../src/domain/effect-answers.js";
-export { firstEffectStep } from "../../src/domain/effect-steps.js";
+export { leftUnknown } from "../../src/domain/charge-steps.js";
+export { effectIsLate, effectLeftUnknown } from "../../src/domain/effect-steps.js";
 export { judgeCharge, judgeRefund } from "../../src/domain/provider-event.js";
+export { allowedResolutions } from "../../src/domain/review.js";
+export { decideAfterLookup, decideAfterSend, decideFirst } from "../../src/domain/review-decisions.js";
 export { attemptIdOf } from "../../src/operations/attempt-id.js";
 export { askQuestion, sendCall } from "../../src/operations/call-provider.js";
 export { recordOutcome } from "../../src/operations/record-outcome.js";

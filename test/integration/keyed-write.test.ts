@@ -201,6 +201,33 @@ describe("a session that the database ends in the middle of a keyed write", () =
   });
 });
 
+describe("a rotation that waits for another change of the endpoint", () => {
+  test("answers with what that one left, which is what is then shown", async () => {
+    const world = await stage.start();
+    const { deps } = await world.process({ workers: [] });
+    const { id } = await world.endpoint("https://example.com/");
+    const { caller, context } = writeOf(world);
+    const other = await world.sql.reserve();
+    try {
+      await other`begin`;
+      await other`
+        update webhook_endpoints set enabled = false, disabled_reason = 'gone', updated_at = now() + interval '1 s'`;
+      const rotation = rotateWebhookSecret(deps, { caller, context, key: "K" }, id);
+      await untilWaiting(world);
+      await other`commit`;
+      const answer = await rotation;
+      if (answer.type !== "final") throw new Error("no final answer");
+      const told = JSON.parse(answer.response.body) as { secret: string };
+      expect(told).toMatchObject({ enabled: false, disabled_reason: "gone" });
+      const shown = webhookEndpointDocument(await getWebhookEndpoint(deps, caller, id));
+      expect({ ...told, secret: null }).toEqual(shown);
+      expect(await world.sql`select secret from webhook_endpoints`).toEqual([{ secret: told.secret }]);
+    } finally {
+      other.release();
+    }
+  });
+});
+
 describe("rotations of one secret at the same time", () => {
   test("come one after the other: each keeps the one before it, and answers with what is then shown", async () => {
     const world = await stage.start();

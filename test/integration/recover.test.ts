@@ -112,7 +112,7 @@ test("a dump taken under load and restored elsewhere is brought up to the provid
   for (const { key } of load.paid) {
     const again = await pay(restored, { key }).then(
       (answer) => documentOf(answer)["status"],
-      (error: { code: string }) => error.code,
+      (error: unknown) => (error as { code: string }).code,
     );
     expect(["succeeded", "idempotency_key_expired"]).toContain(again);
   }

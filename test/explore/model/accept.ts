@@ -277,6 +277,7 @@ function attemptRow(payment: PaymentRow, made: NewAttempt): AttemptRow {
     waits: 0,
     wait_reason: null,
     unknown_since: null,
+    instruction: null,
     created_at: payment.created_at,
   };
 }

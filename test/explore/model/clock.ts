@@ -18,9 +18,6 @@ const ROW_TRUSTED_MS = 60_000;
 export const KEY_LIFETIME_MS = 23 * HOUR_MS;
 /** Stripe may remove a key that is at least so old (docs.stripe.com/api/idempotent_requests). */
 export const KEY_KEPT_MS = 24 * HOUR_MS;
-/** Assumed of the network and of Stripe: a request that has not been executed by then never is. */
-export const LONGEST_FLIGHT_MS = KEY_KEPT_MS;
-
 export const ACCEPTED: Moment = { name: "the start", atMs: 0 };
 /** Within the minute in which a row alone may prove that nothing was sent. */
 export const BUDGET_OVER: Moment = { name: "the budget is over", atMs: BUDGET_MS + 10_000 };
@@ -44,7 +41,7 @@ export function policyWith(customerActionExpiryMs: number): ChargePolicy {
 }
 
 /** What the age of a time is compared with, in the shipped code and at Stripe. */
-export function agesOf(policy: ChargePolicy) {
+export function agesOf(policy: ChargePolicy, longestFlightMs: number) {
   return {
     created: [
       policy.retryBudgetMs,
@@ -55,7 +52,7 @@ export function agesOf(policy: ChargePolicy) {
     firstSent: [policy.keyLifetimeMs],
     unknown: [policy.reviewAfterMs],
     saved: [KEY_KEPT_MS],
-    sent: [LONGEST_FLIGHT_MS],
+    sent: [longestFlightMs],
     /** Shown, and never compared. */
     shown: [],
   } as const satisfies Record<string, readonly number[]>;

@@ -1,9 +1,10 @@
-import type { Change, ChargeView, Question, Then } from "../../../src/domain/charge-change.js";
+import type { Change, ChargeView, Then } from "../../../src/domain/charge-change.js";
 import type { AccountView } from "../../../src/domain/charge-steps.js";
 import type {
   LookupOutcome,
   PaymentProvider,
   ProviderCall,
+  RefundLookupOutcome,
   RefundSendOutcome,
   SendOutcome,
 } from "../../../src/domain/provider.js";
@@ -28,7 +29,7 @@ export interface Committed {
   readonly write: Ref<Write> | null;
   /** Null: the lease is given back, or nothing is left to do. */
   readonly request: Ref<Request> | null;
-  /** The request is a confirm, and the budget is over: it does not go out. */
+  /** It is too late for the call: it does not go out. */
   readonly isLate: boolean;
   /** What is wrong with it, in words. */
   readonly fault: string | null;
@@ -70,17 +71,6 @@ function accountView(account: string | null): AccountView {
   return { type: "known", accountId: account, livemode: false };
 }
 
-/** The first step after a claim, as the shipped code takes it. */
-function firstOf(
-  { shipped }: Context,
-  view: ChargeView,
-  account: string | null,
-  markedNow: boolean,
-): Then | Change {
-  const first = view.attempt.kind === "charge" ? shipped.firstStep : shipped.firstEffectStep;
-  return first(view, accountView(account), markedNow);
-}
-
 /** What a worker does first with what it has claimed. */
 export type First =
   | { readonly type: "calls"; readonly request: Ref<Request> }
@@ -96,7 +86,7 @@ export function firstStepOf(
   const key = `${read.attempt.id} ${read.payment.id} ${read.refund?.id ?? ""} ${account ?? ""} ${String(markedNow)} ${moment}`;
   return context.memos.first.get(key, () => {
     const view = viewOf(context, read, moment);
-    const first = firstOf(context, view, account, markedNow);
+    const first = context.shipped.decideFirst(view, accountView(account), markedNow);
     if (!("type" in first)) return { type: "commits", change: context.refs.changes.of(first) };
     const request = requestOf(context, view, first, account, moment);
     if (request === null) throw new Error("a claim began with nothing to do");
@@ -124,41 +114,33 @@ function decideAndWrite(context: Context, read: Read, occasion: Occasion, moment
   return {
     write: context.refs.writes.of({ ...row, at: textAt(atOf(context, moment)) }),
     request: requestOf(context, held, change.then, account, moment),
-    isLate: change.then.type === "send" && change.then.call === "confirm" && context.shipped.budgetIsOver(held),
+    isLate: change.then.type === "send" && isTooLate(context, held, change.then.call),
     fault: brokenBy(view, row, outcome),
   };
 }
 
-function decide(context: Context, view: ChargeView, occasion: Occasion): Change {
+function decide({ shipped }: Context, view: ChargeView, occasion: Occasion): Change {
   switch (occasion.type) {
     case "begins": {
-      const again = firstOf(context, view, occasion.account, occasion.markedNow);
+      const again = shipped.decideFirst(view, accountView(occasion.account), occasion.markedNow);
       return "type" in again ? occasion.change.value : again;
     }
     case "is_late":
-      return context.shipped.leftUnknown(view, "get");
-    case "hears":
-      return decideOn(context, view, occasion.request.value.call, occasion.outcome.value);
+      return view.attempt.kind === "charge" ? shipped.leftUnknown(view, "get") : shipped.effectLeftUnknown(view);
+    case "hears": {
+      const { call } = occasion.request.value;
+      const outcome = occasion.outcome.value;
+      return isSend(call)
+        ? shipped.decideAfterSend(view, call, outcome as SendOutcome | RefundSendOutcome)
+        : shipped.decideAfterLookup(view, call, outcome as LookupOutcome | RefundLookupOutcome);
+    }
   }
 }
 
-/** As `afterSent` and `afterAsked` of run-attempt.ts. */
-function decideOn(
-  { shipped }: Context,
-  view: ChargeView,
-  call: ProviderCall | Question,
-  outcome: Outcome,
-): Change {
-  const isCharge = view.attempt.kind === "charge";
-  if (!isSend(call)) {
-    if (!isCharge) return shipped.afterEffectLookup(view, call, outcome as LookupOutcome);
-    if (call !== "find" && call !== "get") throw new Error(`a charge was asked about with ${call}`);
-    return shipped.afterLookup(view, call, outcome as LookupOutcome);
-  }
-  if (call === "capture" || call === "cancel" || call === "refund") {
-    return shipped.afterEffectSend(view, outcome as SendOutcome | RefundSendOutcome);
-  }
-  return shipped.afterSend(view, call, outcome as SendOutcome);
+/** As `isTooLate` of run-attempt.ts: however short the way from deciding to sending. */
+export function isTooLate({ shipped }: Context, view: ChargeView, call: Request["call"]): boolean {
+  if (!isSend(call)) return false;
+  return view.attempt.kind === "charge" ? call === "confirm" && shipped.budgetIsOver(view) : shipped.effectIsLate(view);
 }
 
 /** The row that `recordOutcome` hands to the store: made before its first wait, so it is there when the call returns. */

@@ -62,7 +62,7 @@ export function contextOf(code: Code, scenario: Scenario): Context {
     ...code,
     scenario,
     policy,
-    ages: agesOf(policy),
+    ages: agesOf(policy, scenario.longestFlightMs),
     refs: {
       attempts: new Refs(),
       payments: new Refs(),

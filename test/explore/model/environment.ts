@@ -1,27 +1,24 @@
-import type { Question } from "../../../src/domain/charge-change.js";
 import type { AttemptReference } from "../../../src/domain/provider-event.js";
 import { ATTEMPT_METADATA_KEY, TENANT_METADATA_KEY } from "../../../src/providers/stripe/outcome.js";
 import type { Ref } from "../refs.js";
 import { accepts } from "./accept.js";
 import { agedTo } from "./aging.js";
-import { ACCEPTED, LONGEST_FLIGHT_MS, sinceStart } from "./clock.js";
+import { ACCEPTED, sinceStart } from "./clock.js";
 import type { Context } from "./context.js";
 import type { AttemptRow, Tables } from "./rows.js";
 import { EMPTY_TABLES } from "./start.js";
 import type { To } from "./step.js";
-import { nudge } from "./store.js";
+import { instruct, nudge } from "./store.js";
 import type { Stripe } from "./stripe.js";
 import { capture, type Intent, paid, withIntent } from "./stripe-objects.js";
-import { executed, may, nameOf, nowOf, waysOf } from "./workers.js";
+import { executed, may, nameOf, nowOf, readingOf, waysOf } from "./workers.js";
+import { viewOf } from "./commit.js";
 import { HELD_MS } from "./wire.js";
 import type { World } from "./world.js";
 
 export type Actor = (context: Context, world: World, to: To) => void;
 
-/**
- * Everybody but the workers. Each may act at any time, in any order. A person who resolves reviews joins here: an actor
- * that writes an instruction to an attempt that is under review.
- */
+/** Everybody but the workers. Each may act at any time, in any order. */
 export const ENVIRONMENT: readonly Actor[] = [
   clients,
   requestsUnderWay,
@@ -30,6 +27,7 @@ export const ENVIRONMENT: readonly Actor[] = [
   banks,
   dashboard,
   lapses,
+  people,
   time,
   restores,
 ];
@@ -173,11 +171,30 @@ function lapses(context: Context, world: World, to: To): void {
   }
 }
 
+/** A person decides an open review, as src/operations/resolve-review.ts allows it, and a worker carries it out. */
+function people(context: Context, world: World, to: To): void {
+  const { person } = context.scenario;
+  if (person === null) return;
+  const { tables } = world;
+  for (const [paymentAt, { value: side }] of tables.sides.entries()) {
+    const { review } = side;
+    if (review === null || review.resolution !== null) continue;
+    const at = tables.attempts.findIndex(({ value }) => value.id === review.attemptId);
+    const view = viewOf(context, readingOf(tables, at), world.moment);
+    for (const { resolution } of context.shipped.allowedResolutions(view, review.reason)) {
+      if (!person.includes(resolution)) continue;
+      const instruction = { reviewId: "rev_1", resolution, providerObjectId: null };
+      const next = instruct(context, tables, { at, paymentAt, instruction });
+      to({ ...world, tables: next }, () => `a person decides about ${nameOf(tables, at)}: ${resolution}`);
+    }
+  }
+}
+
 /** Requests fly no longer than assumed. */
 function time(context: Context, world: World, to: To): void {
   const next = context.scenario.moments[world.moment + 1];
   if (next === undefined) return;
-  const flying = world.flying.filter(({ value }) => next.atMs - value.sentAtMs < LONGEST_FLIGHT_MS);
+  const flying = world.flying.filter(({ value }) => next.atMs - value.sentAtMs < context.scenario.longestFlightMs);
   to(agedTo(context, { ...world, flying }, world.moment + 1), () => `time passes: ${next.name}`);
 }
 
@@ -207,5 +224,3 @@ function restores(context: Context, world: World, to: To): void {
     to({ ...lost, tables }, () => "a backup from right after the request is put back");
   });
 }
-
-export type { Question };

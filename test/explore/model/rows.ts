@@ -35,6 +35,8 @@ export interface AttemptRow {
   readonly waits: number;
   readonly wait_reason: string | null;
   readonly unknown_since: string | null;
+  /** What a person has decided, as JSON text. */
+  readonly instruction: string | null;
   readonly created_at: string;
 }
 
@@ -68,8 +70,15 @@ export interface PaymentRow {
 /** What else is written about a payment. */
 export interface SideRow {
   readonly ledger: readonly LedgerRow[];
-  /** The attempt of the open review; at most one is open a payment. */
-  readonly review: string | null;
+  /** At most one is open a payment. */
+  readonly review: OpenReview | null;
+}
+
+export interface OpenReview {
+  readonly attemptId: string;
+  readonly reason: string;
+  /** What a person has decided, and no worker has carried out yet. */
+  readonly resolution: string | null;
 }
 
 export interface LedgerRow {

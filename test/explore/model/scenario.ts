@@ -1,3 +1,4 @@
+import type { ReviewResolution } from "../../../src/domain/instruction.js";
 import type { Moment } from "./clock.js";
 import type { BANK_ANSWERS, CARD_ANSWERS } from "./stripe.js";
 import type { World } from "./world.js";
@@ -55,7 +56,11 @@ export interface Scenario {
   readonly customer: boolean;
   /** What somebody does once at Stripe's dashboard. */
   readonly dashboard: readonly ("cancel" | "capture")[];
+  /** What a person may decide in a review; null: nobody looks. */
+  readonly person: readonly ReviewResolution[] | null;
   readonly moments: readonly Moment[];
+  /** Assumed of the network and of Stripe: a request that has not been executed by then never is. */
+  readonly longestFlightMs: number;
   readonly customerActionExpiryMs: number;
   /** What a restored backup holds: nothing, or the first request as it was accepted. */
   readonly backup: "nothing" | "accepted";

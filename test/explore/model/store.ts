@@ -1,4 +1,5 @@
 import type { Attempt } from "../../../src/domain/attempt.js";
+import type { Instruction } from "../../../src/domain/instruction.js";
 import type { Payment } from "../../../src/domain/payment.js";
 import type { Refund } from "../../../src/domain/refund.js";
 import type { AdvanceRow } from "../../../src/store/advance.js";
@@ -9,6 +10,7 @@ import type { Context } from "./context.js";
 import {
   type AttemptRow,
   type KeyRow,
+  type OpenReview,
   type PaymentRow,
   type RefundRow,
   replaced,
@@ -72,6 +74,29 @@ export function nudge({ memos, refs }: Context, tables: Tables, at: number): Tab
   return { ...tables, attempts: replaced(tables.attempts, at, nudged) };
 }
 
+/** As `resolveReview` of src/store/reviews.ts, for a review and a fence that are as they were read. */
+export function instruct(
+  { refs }: Context,
+  tables: Tables,
+  { at, paymentAt, instruction }: { at: number; paymentAt: number; instruction: Instruction },
+): Tables {
+  const row = tables.attempts[at]!.value;
+  const side = tables.sides[paymentAt]!.value;
+  if (side.review === null) throw new Error("there is no open review");
+  const instructed: AttemptRow = {
+    ...row,
+    instruction: JSON.stringify(instruction),
+    nudged: row.lease === "live",
+    due: true,
+  };
+  const resolved: SideRow = { ...side, review: { ...side.review, resolution: instruction.resolution } };
+  return {
+    ...tables,
+    attempts: replaced(tables.attempts, at, refs.attempts.of(instructed)),
+    sides: replaced(tables.sides, paymentAt, refs.sides.of(resolved)),
+  };
+}
+
 /** Nobody renews the lease any more, and it ends. */
 export function endLease({ memos, refs }: Context, tables: Tables, at: number): Tables {
   const ref = tables.attempts[at]!;
@@ -95,7 +120,7 @@ export function advance(context: Context, tables: Tables, ref: Ref<Write>, momen
     (input.refund === null || tables.refunds[refundAt]?.value.version === input.refund.from_version);
   if (!owned) return null;
   const moved = context.memos.moved.get(pair(attempt.id, ref.id), () =>
-    context.refs.attempts.of(agedAttempt(context, movedAttempt(attempt.value, input), moment)),
+    context.refs.attempts.of(agedAttempt(context, movedAttempt(context, attempt.value, input), moment)),
   );
   const paid = context.memos.paid.get(pair(payment.id, ref.id), () =>
     context.refs.payments.of(paidPayment(payment.value, input)),
@@ -117,15 +142,16 @@ export function advance(context: Context, tables: Tables, ref: Ref<Write>, momen
 /** Whether there was a wait is all that decides; how many there were counts for the back-off alone. */
 const MOST_WAITS = 1;
 
-/** The reasons that a decision reads; every other is for people alone. */
+/** The reasons that the machine's own decisions read. What a person may decide depends on others, too. */
 const READ_REASONS: ReadonlySet<string | null> = new Set([
   "key_mismatch",
   "provider_key_mismatch",
   "state_conflict",
 ]);
 
-function movedAttempt(row: AttemptRow, input: Write): AttemptRow {
+function movedAttempt({ scenario }: Context, row: AttemptRow, input: Write): AttemptRow {
   const { sending, at: now } = input;
+  const keepsReasons = scenario.person !== null;
   const isEffect = sending === "capture" || sending === "cancel" || sending === "refund";
   return {
     ...row,
@@ -135,8 +161,9 @@ function movedAttempt(row: AttemptRow, input: Write): AttemptRow {
     key_spent: input.key_spent,
     fence_round: input.fence_round,
     waits: Math.min(input.waits, MOST_WAITS),
-    wait_reason: READ_REASONS.has(input.wait_reason) ? input.wait_reason : null,
+    wait_reason: keepsReasons || READ_REASONS.has(input.wait_reason) ? input.wait_reason : null,
     unknown_since: input.unknown_since,
+    instruction: input.close_review || input.instruction !== null ? null : row.instruction,
     create_first_sent_at: row.create_first_sent_at ?? (sending === "create" ? now : null),
     confirm_first_sent_at: row.confirm_first_sent_at ?? (sending === "confirm" ? now : null),
     fence_first_sent_at: row.fence_first_sent_at ?? (sending === "fence" ? now : null),
@@ -155,14 +182,20 @@ function paidPayment(row: PaymentRow, { payment }: Write): PaymentRow {
 }
 
 /** The first leg claims its fact: posted once, whatever is written again. */
-function toldSide(side: SideRow, { ledger, review, close_review: closes, attempt_id: attemptId }: Write): SideRow {
+function toldSide(side: SideRow, input: Write): SideRow {
   const known = new Set(side.ledger.map((entry) => entry.fact));
-  const fresh = ledger.filter((entry) => !known.has(entry.fact)).map(({ currency: _currency, ...entry }) => entry);
-  const open = closes && side.review === attemptId ? null : side.review;
-  return {
-    ledger: fresh.length === 0 ? side.ledger : [...side.ledger, ...fresh],
-    review: open ?? (review === null ? null : attemptId),
-  };
+  const fresh = input.ledger.filter((entry) => !known.has(entry.fact));
+  const entries = fresh.map(({ currency: _currency, ...entry }) => entry);
+  return { ledger: [...side.ledger, ...entries], review: reviewAfter(side.review, input) };
+}
+
+function reviewAfter(open: OpenReview | null, input: Write): OpenReview | null {
+  const { review, close_review: closes, instruction, attempt_id: attemptId } = input;
+  const opened = review === null ? null : { attemptId, reason: review.reason, resolution: null };
+  if (open === null) return opened;
+  if (open.attemptId !== attemptId) return open;
+  if (closes) return opened;
+  return instruction === "returned" ? { ...open, resolution: null } : open;
 }
 
 function refunded(context: Context, tables: Tables, at: number, { refund }: Write): Tables["refunds"] {

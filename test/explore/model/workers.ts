@@ -4,11 +4,11 @@ import {
   commit,
   type Committed,
   firstStepOf,
+  isTooLate,
   type Occasion,
   type Read,
   viewOf,
 } from "./commit.js";
-import { LONGEST_FLIGHT_MS } from "./clock.js";
 import type { Context } from "./context.js";
 import type { Request } from "./request.js";
 import type { Tables } from "./rows.js";
@@ -118,7 +118,7 @@ function goesOn(context: Context, world: World, ref: Ref<Run>, to: To): void {
     case "waits":
       if (!tooOld(context, world, step.request)) lands(context, world, ref, step.request, to);
       // A process that was stopped just before the call.
-      if (step.request.value.call === "confirm" && budgetIsOver(context, world, run)) findsItLate(context, world, ref, to);
+      if (isLateNow(context, world, run, step.request.value)) findsItLate(context, world, ref, to);
       break;
     case "hears": {
       const { request, outcome } = step;
@@ -137,17 +137,18 @@ function goesOn(context: Context, world: World, ref: Ref<Run>, to: To): void {
 
 /** Long past every deadline, and longer than a request is under way. */
 function tooOld(context: Context, world: World, { value: request }: Ref<Request>): boolean {
-  return nowOf(context, world) - request.sentAtMs >= LONGEST_FLIGHT_MS;
+  return nowOf(context, world) - request.sentAtMs >= context.scenario.longestFlightMs;
 }
 
-function budgetIsOver(context: Context, world: World, run: Run): boolean {
-  return context.shipped.budgetIsOver(viewOf(context, readingOf(world.tables, run.at), world.moment));
+function isLateNow(context: Context, world: World, run: Run, { call }: Request): boolean {
+  if (!isSend(call)) return false;
+  return isTooLate(context, viewOf(context, readingOf(world.tables, run.at), world.moment), call);
 }
 
 function findsItLate(context: Context, world: World, ref: Ref<Run>, to: To): void {
   const { account } = ref.value;
-  if (account === null) throw new Error("a worker without an account was about to confirm");
-  const says = () => "the worker finds the budget over before the confirm goes out";
+  if (account === null) throw new Error("a worker without an account was about to send");
+  const says = () => "the worker finds that it is too late for the call, and does not make it";
   commits(context, world, ref, { type: "is_late", account }, says, to);
 }
 
@@ -256,6 +257,10 @@ function commits(
   to: To,
 ): void {
   const run = ref.value;
+  if (isOutdatedLook(world, run, occasion)) {
+    asksAgain(context, world, ref, occasion.request, says, to);
+    return;
+  }
   const written = writes(context, world, run, occasion);
   if (written === null) {
     to({ ...world, runs: world.runs.filter((one) => one !== ref) }, () => `${says()}; its write is refused: the fence has moved on`);
@@ -273,6 +278,27 @@ function commits(
   const { payment, refund } = readingOf(tables, run.at);
   const next = context.refs.runs.of({ ...run, payment, refund, step: committed.isLate ? { type: "is_late" } : { type: "waits", request } });
   to(withRun(sent.world, next, ref), () => `${says()}; next: ${request.value.call}`, fault ?? sent.fault);
+}
+
+/** Of a charge's object, which its captures and cancels write, too: a look may be older than what was written since. */
+function isOutdatedLook(world: World, run: Run, occasion: Occasion): occasion is Occasion & { type: "hears" } {
+  if (occasion.type !== "hears" || run.stale !== null) return false;
+  const { call } = occasion.request.value;
+  const isOfCharge = call === "get" || call === "find";
+  return isOfCharge && run.payment.value.version !== readingOf(world.tables, run.at).payment.value.version;
+}
+
+function asksAgain(
+  context: Context,
+  world: World,
+  ref: Ref<Run>,
+  request: Ref<Request>,
+  says: () => string,
+  to: To,
+): void {
+  const { payment, refund } = readingOf(world.tables, ref.value.at);
+  const next = context.refs.runs.of({ ...ref.value, payment, refund, step: { type: "waits", request } });
+  to(withRun(world, next, ref), () => `${says()}; the payment was written meanwhile, so it asks again`);
 }
 
 function writes(
@@ -334,7 +360,7 @@ function tells(outcome: Outcome): boolean {
   }
 }
 
-function readingOf(tables: Tables, at: number) {
+export function readingOf(tables: Tables, at: number) {
   const attempt = tables.attempts[at]!;
   const payment = tables.payments.find(({ value }) => value.id === attempt.value.payment_id)!;
   const refund = tables.refunds.find(({ value }) => value.id === attempt.value.refund_id) ?? null;
