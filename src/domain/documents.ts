@@ -64,6 +64,14 @@ export function paymentDocument(payment: Payment): { readonly [name: string]: Js
   };
 }
 
+/** As events show it: the client secret is for the answer to its payment alone, and events go to many. */
+export function paymentEventDocument(payment: Payment): { readonly [name: string]: JsonValue } {
+  const { nextAction } = payment;
+  return paymentDocument(
+    nextAction === null ? payment : { ...payment, nextAction: { ...nextAction, client_secret: null } },
+  );
+}
+
 /** What a refund may still ask for. A refund in the making counts as made until it has failed. */
 export function refundable(payment: Payment): number {
   return Math.max(0, payment.amountCaptured - payment.refundReserved);

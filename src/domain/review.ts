@@ -14,6 +14,9 @@ export function endOfReview(view: ChargeView, change: Change): "fact" | "person"
   return isNews || (change.then.type === "end" && view.attempt.state !== "completed") ? "fact" : null;
 }
 
+/** Reasons that no fact of their attempt takes away: money on a second object, a refund that fits no payment. */
+export const FOR_A_PERSON_ALONE: readonly string[] = ["provider_object_stray", "outside_refund_mismatch"];
+
 export interface AllowedResolution {
   readonly resolution: ReviewResolution;
   /** What it does, in a sentence. */

@@ -1,6 +1,6 @@
 import { MicroBatch } from "../lib/micro-batch.js";
 import { type Accepted, type AcceptRow, acceptPayments } from "../store/accept.js";
-import { type Database, databaseIsBusy, violatedConstraint, withDatabase } from "../store/db.js";
+import { type Database, databaseIsBusy, failedByItsRows, withDatabase } from "../store/db.js";
 
 /** More rows a statement gains nothing more (measured: npm run bench); two in flight keep the connection busy. */
 const MOST_ROWS = 64;
@@ -25,6 +25,6 @@ export function createAccepter(db: Database): Accepter {
       return names;
     },
     // One row lost a race for its order id or attempt; the statement rolled back whole.
-    runsAlone: (error) => violatedConstraint(error) !== null,
+    runsAlone: failedByItsRows,
   });
 }

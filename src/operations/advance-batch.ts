@@ -1,6 +1,6 @@
 import { MicroBatch } from "../lib/micro-batch.js";
 import { type Advanced, type AdvanceRow, advanceAttempts } from "../store/advance.js";
-import { type Database, databaseIsBusy, violatedConstraint, withDatabase } from "../store/db.js";
+import { type Database, databaseIsBusy, failedByItsRows, withDatabase } from "../store/db.js";
 
 /** As for accepts: what waits together shares a commit, and nothing waits for company. */
 const MOST_ROWS = 64;
@@ -19,6 +19,6 @@ export function createAdvanceBatch(db: Database): AdvanceBatch {
     refusal: databaseIsBusy,
     // Two writes of one payment in one statement would both be granted, and one of them lost.
     namesOf: (row) => [`${row.tenant_id} ${row.attempt_id}`, `${row.tenant_id} ${row.payment_id}`],
-    runsAlone: (error) => violatedConstraint(error) !== null,
+    runsAlone: failedByItsRows,
   });
 }

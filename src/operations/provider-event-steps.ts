@@ -63,7 +63,7 @@ export async function flag(
   attempt: AttemptReference,
   reason: string,
 ): Promise<Applied> {
-  await withDatabase(() =>
+  const flagged = await withDatabase(() =>
     flagPayment(deps.db.sql, {
       provider: event.provider,
       event_id: event.eventId,
@@ -76,6 +76,8 @@ export async function flag(
       told: `${event.type} ${event.objectId}`,
     }),
   );
+  // Another review is open: tried again, and parked where it stays open.
+  if (!flagged) return { type: "again", reason: "review_open" };
   deps.log.warn(
     { payment: attempt.paymentId, attempt: attempt.id, event: event.eventId, reason },
     "provider event needs a person",

@@ -5,7 +5,7 @@ import {
   disputeDocument,
   type KeptDispute,
 } from "../domain/dispute.js";
-import { type JsonValue, paymentDocument } from "../domain/documents.js";
+import { type JsonValue, paymentEventDocument } from "../domain/documents.js";
 import { postingsOf } from "../domain/ledger.js";
 import type { Payment } from "../domain/payment.js";
 import type { Evidence } from "../domain/provider.js";
@@ -124,6 +124,6 @@ function eventDocument(dispute: KeptDispute, payment: Payment): JsonValue {
       fee,
       currency,
     })),
-    payment: paymentDocument(payment),
+    payment: paymentEventDocument(payment),
   };
 }

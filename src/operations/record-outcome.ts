@@ -1,7 +1,7 @@
 import { type Applied, applyChange } from "../domain/apply-change.js";
 import { providerKey } from "../domain/attempt.js";
 import { type Change, type ChargeView, unchanged } from "../domain/charge-change.js";
-import { paymentDocument, refundDocument, type StoredResponse } from "../domain/documents.js";
+import { paymentEventDocument, refundDocument, type StoredResponse } from "../domain/documents.js";
 import { finalResponse } from "../domain/final-response.js";
 import { type LedgerEntry, postingsOf } from "../domain/ledger.js";
 import { moneyFactsOf } from "../domain/money-facts.js";
@@ -178,7 +178,7 @@ function eventRow(view: ChargeView, { payment, refund }: Applied): EventRow | nu
     return { ...base, type: `refund.${refund.status}`, data: JSON.stringify(refundDocument(refund)) };
   }
   if (payment.status === view.payment.status) return null;
-  return { ...base, type: `payment.${payment.status}`, data: JSON.stringify(paymentDocument(payment)) };
+  return { ...base, type: `payment.${payment.status}`, data: JSON.stringify(paymentEventDocument(payment)) };
 }
 
 function ledgerRow(entry: LedgerEntry): LedgerRow {

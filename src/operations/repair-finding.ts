@@ -77,7 +77,7 @@ async function attemptRepair(
       return cancelOrphan(held, repair, objectId);
     case "record_refund": {
       const applied = await recordExternalRefund(deps, event, repair.refund, repair.charge);
-      const isRecorded = applied.type === "done" && applied.outcome !== "provider_amount_mismatch";
+      const isRecorded = applied.type === "done" && applied.outcome !== "outside_refund_mismatch";
       return isRecorded ? DONE : OPEN;
     }
     case "record_dispute": {

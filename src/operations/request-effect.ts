@@ -153,6 +153,10 @@ async function refuse(
   admission: Admission & { readonly type: "refused" },
 ): Promise<KeyedAnswer | Unclaimed> {
   const { code, detail, passing } = admission;
+  // Another request with this key may have been accepted just now, or long ago: that is answered first.
+  if ((await readKeyOf(deps, request))?.run === claim.run) return "key_stands";
+  const former = claim.run === 1 ? await refusalOfFormerKey(deps, request) : null;
+  if (former !== null) throw former;
   if (passing) throw new PawlError(code, detail, { payment, retryAfterSeconds: RETRY_AFTER_SECONDS });
   const response = problemResponse(code, detail, { requestId: request.context.requestId, payment });
   // No refund was made, so the payment is what the key stands for.

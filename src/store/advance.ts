@@ -1,4 +1,5 @@
 import type { ProviderCall } from "../domain/provider.js";
+import { FOR_A_PERSON_ALONE } from "../domain/review.js";
 import type { Queryable } from "./db.js";
 import { postEntries } from "./ledger.js";
 import { type Row, requiredDate } from "./rows.js";
@@ -133,7 +134,7 @@ export async function advanceAttempts(
         due_in_ms float8, payment json, refund json, ledger json, merchant_order_id text, operation text, idempotency_key text,
         run int, key json, timeline json, event json, review json, close_review boolean, instruction text)
     ), owned as materialized (
-      select i.* from (select * from input order by tenant_id, attempt_id) i
+      select i.* from (select * from input order by tenant_id, payment_id, attempt_id) i
         cross join lateral (select from attempts a where a.tenant_id = i.tenant_id and a.id = i.attempt_id
                                and a.fence = i.fence and a.state = i.from_state for update) a
         cross join lateral (select from payments p where p.tenant_id = i.tenant_id and p.id = i.payment_id
@@ -238,6 +239,7 @@ function consequences(db: Queryable) {
         from owned i
        where i.close_review and r.tenant_id = i.tenant_id and r.payment_id = i.payment_id
          and r.attempt_id = i.attempt_id and r.closed_at is null
+         and r.reason <> all(string_to_array(${FOR_A_PERSON_ALONE.join(",")}, ','))
     ), returned as (
       update reviews r set resolution = null, resolution_reason = null, resolved_by = null, resolved_at = null
         from owned i

@@ -92,6 +92,11 @@ export function violatedConstraint(error: unknown): string | null {
   return typeof named.constraint_name === "string" ? named.constraint_name : null;
 }
 
+/** The statement was rolled back for one of its rows: a key that is taken, or a value that cannot be stored. */
+export function failedByItsRows(error: unknown): boolean {
+  return violatedConstraint(error) !== null || errorCode(error)?.startsWith("22") === true;
+}
+
 /** Errors of a connection and of a server that stops, starts, is full or is a standby: not this request's fault. */
 const UNAVAILABLE = new Set([
   "CONNECTION_CLOSED",

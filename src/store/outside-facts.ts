@@ -168,9 +168,12 @@ export interface FlagRow {
   readonly told: string;
 }
 
-/** Opens a review, with its line in the timeline, where none is open: one is enough. Ends the event in any case. */
-export async function flagPayment(db: Queryable, row: FlagRow): Promise<void> {
-  await db`
+/**
+ * Opens a review, with its line in the timeline, and ends the event; one that is open for the same reason is enough.
+ * False: another review of the payment is open, and the flag would be lost in it: nothing is written.
+ */
+export async function flagPayment(db: Queryable, row: FlagRow): Promise<boolean> {
+  const ended = await db`
     with input as materialized (
       select * from json_to_record(${JSON.stringify(row)}::text::json) as x(
         provider text, event_id text, tenant_id text, payment_id text, attempt_id text, review_id text,
@@ -186,5 +189,10 @@ export async function flagPayment(db: Queryable, row: FlagRow): Promise<void> {
         from input i join opened using (tenant_id, payment_id)
     )
     update provider_events e set state = 'applied', due_at = null, applied_at = now(), outcome = i.reason
-      from input i where e.provider = i.provider and e.event_id = i.event_id and e.state <> 'applied'`;
+      from input i where e.provider = i.provider and e.event_id = i.event_id and e.state <> 'applied'
+       and (exists (select from opened) or exists (
+         select from reviews r where r.tenant_id = i.tenant_id and r.payment_id = i.payment_id
+            and r.closed_at is null and r.reason = i.reason))
+    returning e.event_id`;
+  return ended.length === 1;
 }

@@ -5,7 +5,7 @@ import {
   type RequestOptions,
 } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
-import { isIP, type LookupFunction } from "node:net";
+import { isIP, type LookupFunction, type Socket } from "node:net";
 import type { DeliveryResult, WebhookMessage, WebhookSender } from "../domain/webhook.js";
 import type { Clock } from "../lib/clock.js";
 import { faultOf, TryTimedOut } from "./delivery-fault.js";
@@ -115,7 +115,16 @@ class HttpWebhookSender implements WebhookSender {
         url.protocol === "https:"
           ? httpsRequest(url, { ...options, agent: this.#https })
           : httpRequest(url, { ...options, agent: this.#http });
-      outgoing.on("response", resolve).on("error", reject).end(body);
+      outgoing
+        .on("response", resolve)
+        .on("error", reject)
+        // A receiver that switches protocols is given neither an answer nor an error by Node.
+        .on("upgrade", (_, socket: Socket) => {
+          socket.destroy();
+          reject(new Error("the receiver switched protocols"));
+        })
+        .on("close", () => reject(new Error("the connection was closed without an answer")))
+        .end(body);
     });
   }
 

@@ -78,6 +78,16 @@ export const RULES: readonly Rule[] = [
     scenario: scenarios.RESTORED_EMPTY,
   },
   {
+    name: "old looks",
+    patches: [{ file: "src/operations/run-attempt.ts", find: "    if (again !== null) return again;\n", replace: "" }],
+    scenario: { ...scenarios.CAPTURE_AND_CANCEL, faults: 0 },
+  },
+  {
+    name: "late confirm",
+    patches: [{ file: "src/operations/run-attempt.ts", find: `  if (isLate()) return "late";\n`, replace: "" }],
+    scenario: scenarios.ONE_CHARGE,
+  },
+  {
     name: "lifetime",
     patches: [{ file: "src/domain/charge-change.ts", find: "return view.now.getTime() - since.getTime() >= view.policy.keyLifetimeMs;", replace: "return since > view.now;" }],
     scenario: scenarios.UNLISTED_REFUND,

@@ -190,6 +190,22 @@ describe("a second object with an attempt's marker", () => {
     expect(await reviewsOf(ours)).toEqual(["provider_object_stray"]);
     expect(await attemptRow(harness, ours)).toMatchObject(RESTING);
   });
+
+  test("is not lost in another review that is open: the event comes again", async () => {
+    const { sql } = harness.deps.db;
+    await sql`insert into reviews (tenant_id, id, payment_id, attempt_id, reason)
+      values (${ours.tenantId}, 'rev_first', ${ours.paymentId}, ${ours.attemptId}, 'outcome_unknown')`;
+    await storeEvent(harness, chargeEvent({ ...ours, objectId: randomId("pi") }));
+    const deps = withProvider(harness.deps, {
+      getCharge: charge({ amountCaptured: 1, amountCapturable: 0 }),
+    });
+    await applyDue(deps);
+    expect(await inboxOf(harness)).toMatchObject([{ state: "pending", outcome: "review_open" }]);
+    await sql`update reviews set closed_at = now() where id = 'rev_first'`;
+    await sql`update provider_events set due_at = now()`;
+    await applyDue(deps);
+    expect(await reviewsOf(ours)).toContain("provider_object_stray");
+  });
 });
 
 describe("an event of an attempt that is not known yet", () => {

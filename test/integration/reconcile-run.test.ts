@@ -99,6 +99,31 @@ describe("a run whose process dies on page 2", () => {
   );
 });
 
+test("an owner that comes back late changes nothing of a run that is in another's hands", async () => {
+  await stageDifferences();
+  const gate = gateAt("before_page_committed", 1);
+  const late = new Comparison(inSmallPages({ ...harness.deps, probe: gate.probe }, 4));
+  const next = new Comparison(inSmallPages(other, 4));
+  const id = await begin(harness.deps);
+  expect(await late.step(id)).toBe("again");
+  const stopped = late.step(id);
+  await gate.reached();
+  expect(await next.step(id)).toBe("idle");
+  await until(
+    "the end of its lease",
+    () => next.step(id),
+    (result) => result === "again",
+  );
+  const { sql } = harness.deps.db;
+  const row = () => sql`select phase, cursor, pages, objects, repaired, lease_owner from reconciliation_runs`;
+  const held = await row();
+  expect(held).toMatchObject([{ phase: "refunds", lease_owner: other.workerName }]);
+  gate.open();
+  expect(await stopped).toBe("idle");
+  expect(await row()).toEqual(held);
+  expect(await next.drive(id)).toMatchObject({ state: "completed" });
+});
+
 test("a page is not read again once it is committed: the run goes on behind it", async () => {
   await stageDifferences();
   const gate = gateAt("after_page_committed", 0);

@@ -166,7 +166,7 @@ describe("a refund that was made outside", () => {
       refunds: [],
       attempts: [],
       outbox: [],
-      reviews: ["provider_amount_mismatch"],
+      reviews: ["outside_refund_mismatch"],
     });
   });
 

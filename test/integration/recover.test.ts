@@ -233,20 +233,24 @@ describe("a recovery", () => {
     const key = newKey();
     const { id } = documentOf(await pay(harness, { key, waitMs: 0 }));
     const { sql } = harness.deps.db;
+    const runs = () => sql<{ phase: string; pages: number }[]>`select phase, pages from reconciliation_runs`;
+    const { id: run, comparison } = await recoverHere();
+    const ended = comparison.drive(run);
+    await until("a run that waits", runs, ([now]) => now?.phase === "attempts");
     await harness.sandbox.control.addFault({
       match: { call: "payment_intents.list" },
-      skip: 1,
       times: null,
       fault: { type: "error", status: 500 },
     });
-    const { id: run, comparison } = await recoverHere();
     await harness.pawl.startWorkers(["attempts"]);
-    const ended = comparison.drive(run);
     await until(
       "a question without an answer",
       () => sql<{ wait_reason: string }[]>`select wait_reason from attempts`,
       ([row]) => row?.wait_reason === "server_error",
     );
+    const [asked] = await runs();
+    await until("its further looks", runs, ([now]) => (now?.pages ?? 0) >= (asked?.pages ?? 0) + 3);
+    expect(await runs()).toMatchObject([{ phase: "attempts" }]);
     expect(harness.deps.recovery.isRecovering()).toBe(true);
     expect(await sql`select state, unresolved from attempts`).toEqual([
       { state: "create_unknown", unresolved: true },

@@ -95,3 +95,30 @@ describe("the key of a capture, cancel or refund", () => {
     expect((await getPayment(harness.deps, harness.caller, id)).refundReserved).toBe(0);
   });
 });
+
+describe("one key sent twice at once", () => {
+  it("for a capture is one capture: the other is told that it runs, or waits for the same answer", async () => {
+    const harness = await stage.start();
+    const other = await harness.another();
+    for (let round = 0; round < 10; round += 1) {
+      const id = await authorized(harness);
+      const key = newKey();
+      const both = await Promise.all([
+        refusalOf(capture(harness, id, undefined, { key })),
+        refusalOf(capture(harness, id, undefined, { key, deps: other.deps })),
+        refusalOf(capture(harness, id, 1, { key, deps: other.deps })),
+      ]);
+      const allowed = ["200", "idempotency_key_in_progress", "idempotency_key_reused"];
+      expect(both.filter((outcome) => !allowed.includes(outcome))).toEqual([]);
+    }
+  });
+
+  it("that was purged is told so also where the payment would refuse it by now", async () => {
+    const harness = await stage.start();
+    const id = await paid(harness);
+    const key = newKey();
+    await refund(harness, id, undefined, { key });
+    await harness.deps.db.sql`delete from idempotency_keys where operation = ${EFFECT_OPERATIONS.refund}`;
+    expect(await refusalOf(refund(harness, id, undefined, { key }))).toBe("idempotency_key_expired");
+  });
+});

@@ -163,7 +163,10 @@ function keyFaults(key: KeyRow, rows: EndState, world: World): string[] {
       row.idempotency_key === key.key &&
       row.run === key.run,
   );
-  const told = world.merchants.answers.get(name)?.answer ?? null;
+  const heard = world.merchants.answers.get(name) ?? null;
+  // A key that was purged with its refusal, and runs again, has said nothing yet.
+  const isNew = heard !== null && heard.atMs < Date.parse(key.created_at) - EPOCH_MS;
+  const told = isNew ? null : (heard?.answer ?? null);
   switch (key.state) {
     case "completed": {
       const answer = `${String(key.response_status)} ${String(key.response_body)}`;

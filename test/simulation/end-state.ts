@@ -45,6 +45,7 @@ export interface KeyRow {
   readonly resource_id: string;
   readonly response_status: number | null;
   readonly response_body: string | null;
+  readonly created_at: string;
 }
 
 export interface RefundRow {

@@ -105,10 +105,12 @@ function wireError(error: InstanceType<typeof Stripe.errors.StripeError>): WireE
   };
 }
 
-/** Stripe's own words, fit to be stored and shown. */
+/** Stripe's own words, fit to be stored and shown: no control characters, and no half of a pair that the cut divides. */
 export function shownMessage(message: unknown): string | null {
   const words = text(message);
-  return words === null ? null : redactText(words).slice(0, LONGEST_MESSAGE);
+  if (words === null) return null;
+  const clean = redactText(words).replaceAll(/[\p{Cc}\p{Cs}]+/gu, " ");
+  return clean.slice(0, LONGEST_MESSAGE).replace(/\p{Cs}$/u, "");
 }
 
 /** A text that is there; Stripe and the SDK both use the empty text for "none". */

@@ -110,12 +110,14 @@ function decideAndWrite(context: Context, read: Read, occasion: Occasion, moment
   const applied = context.shipped.applyChange(view, change);
   const held: ChargeView = { ...view, attempt: applied.attempt, payment: applied.payment, refund: applied.refund };
   const account = occasion.type === "hears" ? occasion.request.value.account : occasion.account;
-  const outcome = occasion.type === "hears" ? occasion.outcome.value : null;
   return {
     write: context.refs.writes.of({ ...row, at: textAt(atOf(context, moment)) }),
     request: requestOf(context, held, change.then, account, moment),
-    isLate: change.then.type === "send" && isTooLate(context, held, change.then.call),
-    fault: brokenBy(view, row, outcome),
+    isLate:
+      context.rules.lateCallsAreNotMade &&
+      change.then.type === "send" &&
+      isTooLate(context, held, change.then.call),
+    fault: brokenBy(view, row),
   };
 }
 

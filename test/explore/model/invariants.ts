@@ -1,33 +1,44 @@
 import type { ChargeView } from "../../../src/domain/charge-change.js";
+import type { ProviderCall } from "../../../src/domain/provider.js";
 import type { AdvanceRow } from "../../../src/store/advance.js";
 import { OUR_ACCOUNT } from "./accounts.js";
+import { BUDGET_MS, sinceStart } from "./clock.js";
 import type { Context } from "./context.js";
-import type { LedgerRow, PaymentRow } from "./rows.js";
+import type { LedgerRow, PaymentRow, Tables } from "./rows.js";
 import { type Intent, refundedOf } from "./stripe-objects.js";
-import type { Outcome } from "./wire.js";
 import type { World } from "./world.js";
 
 /** What must hold, each in words. Of a commit here, of every state below. */
 
 const TERMINAL = ["succeeded", "failed", "canceled"];
 
-/** What is wrong with one commit; null: nothing. */
-export function brokenBy(
-  view: ChargeView,
-  row: AdvanceRow,
-  outcome: Outcome | null,
-): string | null {
-  return leftAnEnd(view, row, outcome) ?? untoldFact(view, row) ?? unbalanced(row);
+/** What is wrong with one commit, whatever the rest of the world is; null: nothing. */
+export function brokenBy(view: ChargeView, row: AdvanceRow): string | null {
+  return untoldFact(view, row) ?? unbalanced(row);
 }
 
-/** A terminal state is left by one thing alone: a fetched fact that money moved. */
-function leftAnEnd(view: ChargeView, { payment }: AdvanceRow, outcome: Outcome | null): string | null {
-  const from = view.payment.status;
-  if (payment === null || payment.to_status === from || !TERMINAL.includes(from)) return null;
-  const charge = outcome !== null && "charge" in outcome ? outcome.charge : null;
-  const moved = charge?.status === "succeeded" || charge?.status === "authorized";
-  if (from !== "succeeded" && moved) return null;
-  return `a payment left ${from} for ${payment.to_status} without a fetched fact that money moved`;
+/** What is wrong with a send: the barrier and the budget. */
+export function brokenBySending({ tables, doubts }: World, at: number, call: ProviderCall, nowMs: number): string | null {
+  if ((doubts & (1 << at)) !== 0) {
+    return `${call} is sent while an earlier send is unknown, and no question has been answered since`;
+  }
+  const created = tables.attempts[at]?.value.created_at ?? "";
+  const isLate = call === "confirm" && nowMs - sinceStart(created) >= BUDGET_MS;
+  return isLate ? "a confirm is sent after the budget" : null;
+}
+
+/** A terminal state is left by one thing alone: money that moved. What was, and is no more, is no such fact. */
+export function leftAnEnd({ tables: before, stripe }: World, after: Tables, at: number): string | null {
+  const attempt = after.attempts[at]?.value;
+  const place = after.payments.findIndex(({ value }) => value.id === attempt?.payment_id);
+  const [from, to] = [before.payments[place]?.value, after.payments[place]?.value];
+  if (from === undefined || to === undefined || from.status === to.status) return null;
+  if (!TERMINAL.includes(from.status)) return null;
+  const holds = stripe.value.intents.some(
+    (intent) => attemptOf(intent) === from.attempt_id && holdsMoney(intent),
+  );
+  if (from.status !== "succeeded" && holds) return null;
+  return `${from.id} left ${from.status} for ${to.status}, and no money has moved`;
 }
 
 /** One event a fact: a status that changed is told, and nothing else is. */

@@ -1,6 +1,6 @@
 /**
- * What the store's statements see to, as far as the explorer can do without it. Each is one line of the shipped SQL: a
- * rule holds in the model while that line stands in the source, so taking the line out takes the rule out.
+ * What the store's statements and the worker's loop see to, as far as the explorer can do without it. Each is a line of
+ * the shipped source: a rule holds in the model while its line stands there, so taking the line out takes the rule out.
  */
 const LINES = {
   /** A write of an outcome names the fence that it holds. */
@@ -10,6 +10,10 @@ const LINES = {
   },
   /** …and so does the look at what has changed meanwhile. */
   lookNamesFence: { file: "src/store/attempts.ts", line: "and a.id = ${held.attemptId} and a.fence = ${held.fence}" },
+  /** A look that may be older than what was written since is not believed: the question is put again. */
+  oldLooksAreNotBelieved: { file: "src/operations/run-attempt.ts", line: "if (again !== null) return again;" },
+  /** What was decided in time and would go out too late does not. */
+  lateCallsAreNotMade: { file: "src/operations/run-attempt.ts", line: 'if (isLate()) return "late";' },
   /** An attempt under a live lease is never taken. */
   claimLeavesLeased: {
     file: "src/store/attempts.ts",
@@ -38,7 +42,7 @@ export type StoreRules = Readonly<Record<keyof typeof LINES, boolean>>;
 export function storeRules(read: (file: string) => string, shipped: (file: string) => string): StoreRules {
   const rules = Object.entries(LINES).map(([name, { file, line }]) => {
     if (shipped(file).split(line).length !== 2) {
-      throw new Error(`${file} does not hold the line of ${name} once: look at test/explore/model/store.ts again`);
+      throw new Error(`${file} does not hold the line of ${name} once: look at the model's store and workers again`);
     }
     return [name, read(file).includes(line)];
   });

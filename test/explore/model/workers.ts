@@ -16,6 +16,7 @@ import type { Fault } from "./scenario.js";
 import type { To } from "./step.js";
 import { advance, claim, endLease } from "./store.js";
 import { execute, isSend, mayBePruned, savedAnswer, type Way } from "./stripe.js";
+import { brokenBySending, leftAnEnd } from "./invariants.js";
 import { type Outcome, outcomeOf } from "./wire.js";
 import { type Run, sorted, type World } from "./world.js";
 
@@ -66,7 +67,7 @@ function takes(context: Context, world: World, at: number, account: string | nul
     to(withRun({ ...world, tables, ...others }, context.refs.runs.of(begins)), says);
     return;
   }
-  const sent = sends({ ...world, tables, ...others }, at, first.request);
+  const sent = sends(context, { ...world, tables, ...others }, at, first.request);
   const waits: Run = { ...run, step: { type: "waits", request: first.request } };
   to(withRun(sent.world, context.refs.runs.of(waits)), says, sent.fault);
 }
@@ -91,16 +92,15 @@ function othersAfterClaim(context: Context, world: World, at: number): Pick<Worl
   return { runs: sorted(runs), flying };
 }
 
-/** What a worker sends while an earlier send is unknown, and unasked about, breaks the barrier. */
-function sends(world: World, at: number, request: Ref<Request>): { world: World; fault: string | null } {
-  const { call } = request.value;
-  if (!isSend(call)) return { world, fault: null };
-  const bit = 1 << at;
-  const fault =
-    (world.doubts & bit) === 0
-      ? null
-      : `${call} is sent while an earlier send is unknown, and no question has been answered since`;
-  return { world: { ...world, doubts: world.doubts | bit }, fault };
+function sends(
+  context: Context,
+  world: World,
+  at: number,
+  { value: request }: Ref<Request>,
+): { readonly world: World; readonly fault: string | null } {
+  if (!isSend(request.call)) return { world, fault: null };
+  const doubted = { ...world, doubts: world.doubts | (1 << at) };
+  return { world: doubted, fault: brokenBySending(world, at, request.call, nowOf(context, world)) };
 }
 
 function goesOn(context: Context, world: World, ref: Ref<Run>, to: To): void {
@@ -118,7 +118,7 @@ function goesOn(context: Context, world: World, ref: Ref<Run>, to: To): void {
     case "waits":
       if (!tooOld(context, world, step.request)) lands(context, world, ref, step.request, to);
       // A process that was stopped just before the call.
-      if (isLateNow(context, world, run, step.request.value)) findsItLate(context, world, ref, to);
+      if (context.rules.lateCallsAreNotMade && isLateNow(context, world, run, step.request.value)) findsItLate(context, world, ref, to);
       break;
     case "hears": {
       const { request, outcome } = step;
@@ -257,7 +257,7 @@ function commits(
   to: To,
 ): void {
   const run = ref.value;
-  if (isOutdatedLook(world, run, occasion)) {
+  if (context.rules.oldLooksAreNotBelieved && isOutdatedLook(world, run, occasion)) {
     asksAgain(context, world, ref, occasion.request, says, to);
     return;
   }
@@ -267,14 +267,17 @@ function commits(
     return;
   }
   const { committed, tables } = written;
-  const fault = run.stale !== null ? "a worker whose fence had moved on has written" : committed.fault;
+  const fault =
+    run.stale !== null
+      ? "a worker whose fence had moved on has written"
+      : (committed.fault ?? leftAnEnd(world, tables, run.at));
   const known = { ...world, tables, doubts: doubtsAfter(world.doubts, run.at, occasion) };
   const { request } = committed;
   if (request === null) {
     to({ ...known, runs: world.runs.filter((one) => one !== ref) }, says, fault);
     return;
   }
-  const sent = committed.isLate ? { world: known, fault: null } : sends(known, run.at, request);
+  const sent = committed.isLate ? { world: known, fault: null } : sends(context, known, run.at, request);
   const { payment, refund } = readingOf(tables, run.at);
   const next = context.refs.runs.of({ ...run, payment, refund, step: committed.isLate ? { type: "is_late" } : { type: "waits", request } });
   to(withRun(sent.world, next, ref), () => `${says()}; next: ${request.value.call}`, fault ?? sent.fault);

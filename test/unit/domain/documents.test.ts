@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { paymentDocument, paymentPath, problemDocument } from "../../../src/domain/documents.js";
+import {
+  paymentDocument,
+  paymentEventDocument,
+  paymentPath,
+  problemDocument,
+} from "../../../src/domain/documents.js";
 import { DECLINED, NEXT_ACTION, paymentWith } from "./charge-fixtures.js";
 
 const succeeded = paymentWith({
@@ -24,6 +29,19 @@ describe("the document of a payment", () => {
   it("shows nothing of what is ours alone: version, tenant, whether the order id is held", () => {
     const shown = Object.keys(paymentDocument(succeeded));
     expect(shown.filter((name) => /version|tenant|holds|attempt/i.test(name))).toEqual([]);
+  });
+
+  it("shows the client secret in an answer and never in an event, which goes to many", () => {
+    const secret = {
+      type: "use_client_secret",
+      redirect_url: null,
+      client_secret: "pi_own_secret_1",
+    } as const;
+    const waiting = paymentWith({ status: "requires_action", nextAction: secret });
+    expect(JSON.stringify(paymentDocument(waiting))).toContain("pi_own_secret_1");
+    const told = paymentEventDocument(waiting);
+    expect(JSON.stringify(told)).not.toContain("pi_own_secret_1");
+    expect(told).toEqual({ ...paymentDocument(waiting), next_action: { ...secret, client_secret: null } });
   });
 
   it("shows a failure, what the customer must do, and what is not known yet", () => {

@@ -272,3 +272,15 @@ describe("a name that is pointed elsewhere after it was registered", () => {
     expect(await one.send(message("http://receiver.test/"))).toMatchObject({ fault: "timeout" });
   });
 });
+
+test("a receiver that switches protocols, or hangs up without a word, is a failed try and holds nothing", async () => {
+  const answers = [
+    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+    "HTTP/1.1 103 Early Hints\r\n\r\n",
+    "",
+  ];
+  for (const answer of answers) {
+    const { url } = await rawServer((socket) => socket.once("data", () => socket.end(answer)));
+    expect(await sender().send(message(url))).toMatchObject({ delivered: false });
+  }
+});

@@ -221,3 +221,16 @@ describe("a PaymentIntent, read as a charge", () => {
     expect(toProviderCharge(value)).toBeNull();
   });
 });
+
+describe("a message of Stripe's", () => {
+  it("is stored without half characters and control characters, which no database takes", () => {
+    const message = `${"x".repeat(499)}\u{1f600} and more\u0000`;
+    const charge = toProviderCharge(
+      intent({ status: "requires_payment_method", last_payment_error: { ...DECLINE, message } }),
+    );
+    expect(charge?.failure?.message).toBe("x".repeat(499));
+    const odd = { ...DECLINE, message: "a\u0000b\ud83dc" };
+    const other = toProviderCharge(intent({ status: "requires_payment_method", last_payment_error: odd }));
+    expect(other?.failure?.message).toBe("a b c");
+  });
+});
