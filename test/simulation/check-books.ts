@@ -38,7 +38,9 @@ function balancesAtProvider(intent: Intent, { model }: World): Balances {
   const disputeFees = movements.reduce((sum, movement) => sum + movement.fee, 0);
   const lost = sumOf(disputes.filter((dispute) => dispute.status === "lost"));
   const paidOut = sumOf(
-    [...model.payouts.values()].flatMap((payout) => payout.movements.filter((one) => one.intentId === intent.id)),
+    [...model.payouts.values()].flatMap((payout) =>
+      payout.movements.filter((one) => one.intentId === intent.id),
+    ),
   );
   return {
     authorized: intent.capturable,

@@ -24,7 +24,9 @@ function historyFaults(paymentId: string, status: string, rows: EndState): strin
   return [
     ...(hasGap ? [`${paymentId} has a gap in its history: ${path.join(" → ")}`] : []),
     ...(path.at(-1) === status ? [] : [`${paymentId} is ${status}, its history says ${String(path.at(-1))}`]),
-    ...(facts.join() === told.join() ? [] : [`${paymentId} went ${facts.join()}, its events say ${told.join()}`]),
+    ...(facts.join() === told.join()
+      ? []
+      : [`${paymentId} went ${facts.join()}, its events say ${told.join()}`]),
   ];
 }
 
@@ -34,7 +36,9 @@ function refundHistoryFaults(refundId: string, status: string, rows: EndState): 
   const told = rows.events.filter((event) => isAbout(event, refundId)).map((event) => event.type);
   return [
     ...(path.at(-1) === status ? [] : [`${refundId} is ${status}, its history says ${String(path.at(-1))}`]),
-    ...(facts.join() === told.join() ? [] : [`${refundId} went ${facts.join()}, its events say ${told.join()}`]),
+    ...(facts.join() === told.join()
+      ? []
+      : [`${refundId} went ${facts.join()}, its events say ${told.join()}`]),
   ];
 }
 
@@ -62,7 +66,8 @@ function deliveryFaults(rows: EndState, world: World): string[] {
     const wanted = rows.events.filter((event) => event.payment_id === id).map((event) => event.id);
     const first = new Set(arrived.filter((one) => one.url === urlOf(tenant_id)).map((one) => one.eventId));
     const told = [...first].filter((eventId) => wanted.includes(eventId));
-    if (told.join() !== wanted.join()) faults.push(`events of ${id} arrived as ${told.join()}, not ${wanted.join()}`);
+    if (told.join() !== wanted.join())
+      faults.push(`events of ${id} arrived as ${told.join()}, not ${wanted.join()}`);
   }
   const open = rows.deliveries.filter((delivery) => delivery.state !== "delivered");
   return [...faults, ...open.map((one) => `${one.event_id} to ${one.endpoint_id} is ${one.state}`)];

@@ -25,7 +25,9 @@ export async function faultsAtTheEnd(world: World, sql: Sql): Promise<string[]> 
     ...rows.attempts.flatMap((attempt) => lateConfirms(attempt, world)),
     ...world.model.mismatches.map((key) => `${key} was sent with other parameters than before`),
     ...(world.merchants.active === 0 ? [] : [`${String(world.merchants.active)} clients wait for ever`]),
-    ...(world.notices.open === 0 ? [] : [`${String(world.notices.open)} events of the provider's were never taken`]),
+    ...(world.notices.open === 0
+      ? []
+      : [`${String(world.notices.open)} events of the provider's were never taken`]),
     ...rows.attempts.flatMap((attempt) => stuck(attempt, rows)),
     ...rows.payments.flatMap((payment) => [
       ...paymentFaults(payment, rows, world),
@@ -44,7 +46,8 @@ export async function faultsAtTheEnd(world: World, sql: Sql): Promise<string[]> 
 function lateConfirms(attempt: AttemptRow, { log, settings }: World): string[] {
   const endsAtMs = Date.parse(attempt.created_at) - EPOCH_MS + settings.retryBudgetMs;
   const late = log.entries.filter(
-    (entry) => entry.type === "send" && entry.key === `payment-attempt:${attempt.id}:confirm` && entry.atMs > endsAtMs,
+    (entry) =>
+      entry.type === "send" && entry.key === `payment-attempt:${attempt.id}:confirm` && entry.atMs > endsAtMs,
   );
   return late.map(() => `${attempt.id} was confirmed after its budget`);
 }
@@ -59,10 +62,13 @@ function stuck(attempt: AttemptRow, rows: EndState): string[] {
     const asks = attempt.state === "completed" || attempt.due_at !== null;
     return asks ? [] : [`${attempt.id} is in review and is not asked about any more`];
   }
-  const isOver = attempt.state === "completed" && attempt.due_at === null && attempt.lease_expires_at === null;
+  const isOver =
+    attempt.state === "completed" && attempt.due_at === null && attempt.lease_expires_at === null;
   return isOver
     ? []
-    : [`${attempt.id} (${attempt.kind}) is ${attempt.state}, due ${attempt.due_at ?? "never"}, ${attempt.wait_reason ?? ""}`];
+    : [
+        `${attempt.id} (${attempt.kind}) is ${attempt.state}, due ${attempt.due_at ?? "never"}, ${attempt.wait_reason ?? ""}`,
+      ];
 }
 
 /** What the provider's object must be for ours to be what it is, when nothing is left to happen. */
@@ -83,15 +89,25 @@ function paymentFaults(payment: PaymentRow, rows: EndState, world: World): strin
   const intent = intentOf(payment, rows, world);
   const shows = `${payment.amount_captured} captured, ${payment.amount_capturable} held`;
   if (intent === null) {
-    return status === "failed" && shows === "0 captured, 0 held" ? [] : [`${id} is ${status} without an object`];
+    return status === "failed" && shows === "0 captured, 0 held"
+      ? []
+      : [`${id} is ${status} without an object`];
   }
   const there = `${String(intent.captured)} captured, ${String(intent.capturable)} held`;
   const wanted = PROVIDER_STATUS[status] ?? "of no such status";
   return [
-    ...(intent.status === wanted || isInReview(id, rows) ? [] : [`${id} is ${status}, its object ${intent.id} ${intent.status}`]),
-    ...(shows === there || isInReview(id, rows) ? [] : [`${id} shows ${shows}, its object ${intent.id} ${there}`]),
-    ...(intent.attemptId === payment.attempt_id ? [] : [`${id} has ${intent.id}, made for ${intent.attemptId}`]),
-    ...(payment.open_effect === null || isInReview(id, rows) ? [] : [`${id} still has ${payment.open_effect} in flight`]),
+    ...(intent.status === wanted || isInReview(id, rows)
+      ? []
+      : [`${id} is ${status}, its object ${intent.id} ${intent.status}`]),
+    ...(shows === there || isInReview(id, rows)
+      ? []
+      : [`${id} shows ${shows}, its object ${intent.id} ${there}`]),
+    ...(intent.attemptId === payment.attempt_id
+      ? []
+      : [`${id} has ${intent.id}, made for ${intent.attemptId}`]),
+    ...(payment.open_effect === null || isInReview(id, rows)
+      ? []
+      : [`${id} still has ${payment.open_effect} in flight`]),
   ];
 }
 
@@ -108,7 +124,8 @@ function orphans(rows: EndState, world: World): string[] {
 function orderFaults(payment: PaymentRow, rows: EndState, world: World): string[] {
   const { id, merchant_order_id: orderId, status } = payment;
   const held = rows.heldOrders.filter((row) => row.payment_id === id).map((row) => row.merchant_order_id);
-  if (held.join() !== (payment.holds_order_id ? [orderId] : []).join()) return [`${id} and the held orders disagree`];
+  if (held.join() !== (payment.holds_order_id ? [orderId] : []).join())
+    return [`${id} and the held orders disagree`];
   if (orderId === null || isInReview(id, rows)) return [];
   const isOver = status === "failed" || status === "canceled";
   const intent = intentOf(payment, rows, world);
@@ -127,19 +144,29 @@ function refundFaults(payment: PaymentRow, rows: EndState, world: World): string
   const there = theirs.filter((refund) => refund.status !== "failed");
   const open = ours.filter((refund) => refund.status === "needs_review");
   return [
-    ...(refunded === Number(payment.amount_refunded) ? [] : [`${id} shows ${payment.amount_refunded} refunded, its refunds ${String(refunded)}`]),
-    ...(reserved === Number(payment.refund_reserved) ? [] : [`${id} reserves ${payment.refund_reserved}, its refunds ${String(reserved)}`]),
+    ...(refunded === Number(payment.amount_refunded)
+      ? []
+      : [`${id} shows ${payment.amount_refunded} refunded, its refunds ${String(refunded)}`]),
+    ...(reserved === Number(payment.refund_reserved)
+      ? []
+      : [`${id} reserves ${payment.refund_reserved}, its refunds ${String(reserved)}`]),
     ...(refunded <= Number(payment.amount_captured) ? [] : [`${id} refunds more than it captured`]),
     ...ours.flatMap((refund) => refundAgainstProvider(refund, world)),
     ...theirs.flatMap((refund) => {
-      const its = ours.filter((one) => one.provider_refund_id === refund.id || one.attempt_id === refund.attemptId);
+      const its = ours.filter(
+        (one) => one.provider_refund_id === refund.id || one.attempt_id === refund.attemptId,
+      );
       const made = theirs.filter((one) => one.attemptId !== null && one.attemptId === refund.attemptId);
       return [
         ...(its.length === 1 ? [] : [`${refund.id} of ${id} has ${String(its.length)} refunds here`]),
-        ...(made.length <= 1 ? [] : [`${made.map((one) => one.id).join(" and ")} were made for ${String(refund.attemptId)}`]),
+        ...(made.length <= 1
+          ? []
+          : [`${made.map((one) => one.id).join(" and ")} were made for ${String(refund.attemptId)}`]),
       ];
     }),
-    ...(open.length > 0 || sumOf(there) === refunded ? [] : [`${id} shows ${String(refunded)} refunded, the provider ${String(sumOf(there))}`]),
+    ...(open.length > 0 || sumOf(there) === refunded
+      ? []
+      : [`${id} shows ${String(refunded)} refunded, the provider ${String(sumOf(there))}`]),
   ];
 }
 
@@ -173,7 +200,9 @@ function keyFaults(key: KeyRow, rows: EndState, world: World): string[] {
       return told === null || told === answer ? [] : [`${name} keeps ${answer} and told ${told}`];
     }
     case "failed_retryable":
-      return attempt?.state === "completed" && told === null ? [] : [`${name} may run again and is ${attempt?.state ?? "nothing"}`];
+      return attempt?.state === "completed" && told === null
+        ? []
+        : [`${name} may run again and is ${attempt?.state ?? "nothing"}`];
     default:
       return attempt !== undefined && isInReview(attempt.payment_id, rows)
         ? []

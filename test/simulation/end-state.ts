@@ -93,7 +93,12 @@ export interface EndState {
   readonly entries: readonly EntryRow[];
   readonly reviews: readonly { payment_id: string; attempt_id: string; reason: string }[];
   readonly deliveries: readonly { endpoint_id: string; event_id: string; state: string }[];
-  readonly providerEvents: readonly { event_id: string; type: string; state: string; outcome: string | null }[];
+  readonly providerEvents: readonly {
+    event_id: string;
+    type: string;
+    state: string;
+    outcome: string | null;
+  }[];
   readonly heldOrders: readonly { payment_id: string; merchant_order_id: string }[];
 }
 

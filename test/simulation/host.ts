@@ -5,7 +5,11 @@ import type { Owner, Scheduler } from "./scheduler.js";
  * What the product takes from its host without asking for it: chance, and timers. While a simulation runs they are the
  * seed's and the simulation's, save inside `really`, where the database's client is at work.
  */
-const real = { random: Math.random, setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout };
+const real = {
+  random: Math.random,
+  setTimeout: globalThis.setTimeout,
+  clearTimeout: globalThis.clearTimeout,
+};
 
 let simulated: typeof real | null = null;
 
@@ -19,9 +23,14 @@ export async function simulatingHost<T>(
     random: () => random.next(),
     setTimeout: ((callback: () => void, ms = 0) => {
       const timer = new SimulatedTimer(scheduler.actingFor);
-      scheduler.plan(ms, null, () => {
-        if (!timer.isCleared) callback();
-      }, timer.owner);
+      scheduler.plan(
+        ms,
+        null,
+        () => {
+          if (!timer.isCleared) callback();
+        },
+        timer.owner,
+      );
       return timer;
     }) as unknown as typeof setTimeout,
     clearTimeout: ((timer: unknown) => {

@@ -61,8 +61,10 @@ export class Merchants {
 
   #pay(plan: PaymentPlan, client: number): void {
     const input = inputOf(plan);
-    this.#insist(`${plan.key}/${client}`, nameOf(plan.tenantId, "payments.create", plan.key), (deps, context, wait) =>
-      createPayment(deps, callerOf(plan.tenantId), context, plan.key, input, wait),
+    this.#insist(
+      `${plan.key}/${client}`,
+      nameOf(plan.tenantId, "payments.create", plan.key),
+      (deps, context, wait) => createPayment(deps, callerOf(plan.tenantId), context, plan.key, input, wait),
     );
   }
 
@@ -130,7 +132,9 @@ export class Merchants {
     if (process === null) return "no connection";
     const leaving = new AbortController();
     const isPatient = random.merchants.chance(0.5);
-    const wait = isPatient ? { waitMs: WAIT_MS, explicit: random.merchants.chance(0.7) } : { waitMs: 0, explicit: true };
+    const wait = isPatient
+      ? { waitMs: WAIT_MS, explicit: random.merchants.chance(0.7) }
+      : { waitMs: 0, explicit: true };
     if (isPatient) scheduler.plan(random.merchants.duration(50, 60_000), null, () => leaving.abort());
     const context = { requestId: `req_${client}`, traceparent: null, signal: leaving.signal };
     scheduler.tell(`client ${client} asks ${process.name}`);
@@ -173,7 +177,11 @@ export class Merchants {
   }
 }
 
-const OPERATIONS = { capture: "payments.capture", cancel: "payments.cancel", refund: "refunds.create" } as const;
+const OPERATIONS = {
+  capture: "payments.capture",
+  cancel: "payments.cancel",
+  refund: "refunds.create",
+} as const;
 
 const TIMELY: Readonly<Record<EffectRequest["kind"], readonly string[]>> = {
   capture: ["authorized"],

@@ -37,7 +37,9 @@ export class Network {
       scheduler.plan(landsInMs, null, () => {
         const refused = model.begin(post);
         const runsForMs = refused === null && fate === "slow" ? random.duration(500, 90_000) : 0;
-        scheduler.tell(`provider: ${about} arrives${shown(refused)}${runsForMs > 0 ? ", and takes its time" : ""}`);
+        scheduler.tell(
+          `provider: ${about} arrives${shown(refused)}${runsForMs > 0 ? ", and takes its time" : ""}`,
+        );
         if (refused !== null) return answered(refused);
         const end = () => {
           const answer = model.finish(post);

@@ -43,7 +43,11 @@ export class Notices {
     for (let copy = 0; copy < copies; copy += 1) {
       const isLate = random.world.chance(weather().noticesLate);
       this.open += 1;
-      this.#plan(notice, isLate ? random.world.duration(5_000, 3_600_000) : random.world.duration(10, 3_000), 1);
+      this.#plan(
+        notice,
+        isLate ? random.world.duration(5_000, 3_600_000) : random.world.duration(10, 3_000),
+        1,
+      );
     }
   }
 

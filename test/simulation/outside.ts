@@ -46,7 +46,14 @@ export class Outside {
   }
 
   /** Does it later, if the object is then where it must be and nobody works on it. */
-  #later(leastMs: number, mostMs: number, intent: Intent, status: Intent["status"], who: string, what: () => void): void {
+  #later(
+    leastMs: number,
+    mostMs: number,
+    intent: Intent,
+    status: Intent["status"],
+    who: string,
+    what: () => void,
+  ): void {
     this.#world.scheduler.plan(this.#random.duration(leastMs, mostMs), null, () => {
       if (intent.status !== status || intent.lockedBy !== null) return;
       this.#world.scheduler.tell(`${who}: ${intent.id}`);

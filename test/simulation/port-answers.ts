@@ -9,8 +9,8 @@ import type {
   UnknownReason,
 } from "../../src/domain/provider.js";
 import {
-  cardFailure,
   CURRENCY,
+  cardFailure,
   type Intent,
   type SimulatedDispute,
   type SimulatedRefund,
@@ -68,7 +68,8 @@ export function sendOutcome(arrival: Arrival, sent: Sent): SendOutcome | RefundS
   if (code === "idempotency_error") return unknown("key_mismatch", true);
   const isState = STATE_CODES.includes(code) || param === "amount";
   if (isState && (sent.isEffect || !sent.resend || replayed)) return unknown("state_conflict", replayed);
-  if (status === 402) return { type: "declined", failure: failure ?? cardFailure("card_declined"), replayed, evidence };
+  if (status === 402)
+    return { type: "declined", failure: failure ?? cardFailure("card_declined"), replayed, evidence };
   if (status === 404) return unknown("object_missing");
   if (sent.resend && !replayed) return unknown("resend_refused");
   if (status === 429) return code === "lock_timeout" ? unknown("object_locked") : unexecuted("rate_limited");

@@ -23,7 +23,10 @@ export function listsOf(model: ProviderModel, ask: AskList): ProviderLists {
     return at >= page.createdFrom.getTime() && at <= page.createdTo.getTime();
   };
   const intents = (page: PageRequest) => [...model.intents.values()].filter(within(page)).toReversed();
-  const ofIntents = <Item extends { readonly intentId: string }>(items: Iterable<Item>, page: PageRequest) => {
+  const ofIntents = <Item extends { readonly intentId: string }>(
+    items: Iterable<Item>,
+    page: PageRequest,
+  ) => {
     const ids = new Set(intents(page).map((intent) => intent.id));
     return [...items].filter((item) => ids.has(item.intentId)).toReversed();
   };
@@ -65,7 +68,5 @@ function transactionOf(intent: Intent): ListedTransaction[] {
 
 export function pageOf<Item>(arrival: Arrival, items: readonly Item[]): PageOutcome<Item> {
   const evidence = evidenceOf(arrival);
-  return (
-    unansweredOf(arrival) ?? { type: "page", items, unreadable: [], oldest: null, next: null, evidence }
-  );
+  return unansweredOf(arrival) ?? { type: "page", items, unreadable: [], oldest: null, next: null, evidence };
 }

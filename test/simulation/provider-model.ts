@@ -1,5 +1,4 @@
 import type { DisputeStatus } from "../../src/domain/provider.js";
-import type { Random } from "./random.js";
 import {
   type Body,
   cardFailure,
@@ -11,6 +10,7 @@ import {
   type SimulatedRefund,
   type WireAnswer,
 } from "./provider-objects.js";
+import type { Random } from "./random.js";
 
 /** Keys may be removed once they are so old, and are then (docs.stripe.com/api/idempotent_requests). */
 const PRUNED_AFTER_MS = 24 * 3_600_000;
@@ -212,17 +212,26 @@ export class ProviderModel {
   }
 
   #refund(post: Post, intent: Intent): WireAnswer {
-    const parameters = JSON.parse(post.parameters) as Pick<SimulatedRefund, "amount" | "attemptId" | "tenantId">;
+    const parameters = JSON.parse(post.parameters) as Pick<
+      SimulatedRefund,
+      "amount" | "attemptId" | "tenantId"
+    >;
     if (this.isDisputed(intent)) return refusal(400, "charge_disputed");
     if (intent.status !== "succeeded" || parameters.amount > this.refundable(intent)) {
       return { ...refusal(400, ""), param: "amount" };
     }
     const pends = this.#options.random.chance(0.25);
-    return ok({ refund: { ...this.refund(intent, { ...parameters, status: pends ? "pending" : "succeeded" }) } });
+    return ok({
+      refund: { ...this.refund(intent, { ...parameters, status: pends ? "pending" : "succeeded" }) },
+    });
   }
 
   refund(intent: Intent, made: Omit<SimulatedRefund, "id" | "intentId">): SimulatedRefund {
-    const refund: SimulatedRefund = { ...made, id: `re_${String(this.refunds.size + 1)}`, intentId: intent.id };
+    const refund: SimulatedRefund = {
+      ...made,
+      id: `re_${String(this.refunds.size + 1)}`,
+      intentId: intent.id,
+    };
     this.refunds.set(refund.id, refund);
     this.#tell(intent, "refund.created", refund.id);
     return refund;
@@ -245,7 +254,8 @@ export class ProviderModel {
 
   isDisputed(intent: Intent): boolean {
     return [...this.disputes.values()].some(
-      (dispute) => dispute.intentId === intent.id && ["open", "under_review", "lost"].includes(dispute.status),
+      (dispute) =>
+        dispute.intentId === intent.id && ["open", "under_review", "lost"].includes(dispute.status),
     );
   }
 
@@ -273,7 +283,9 @@ export class ProviderModel {
 
   /** Everything that is paid and was not paid out yet goes to the bank. */
   payOut(): void {
-    const done = new Set([...this.payouts.values()].flatMap((payout) => payout.movements.map((one) => one.intentId)));
+    const done = new Set(
+      [...this.payouts.values()].flatMap((payout) => payout.movements.map((one) => one.intentId)),
+    );
     const movements = [...this.intents.values()]
       .filter((intent) => intent.captured > 0 && !done.has(intent.id))
       .map((intent) => ({

@@ -60,7 +60,11 @@ export interface SimulatedDispute {
 /** What was settled to the bank: a movement a charge, net of its fee. */
 export interface SimulatedPayout {
   readonly id: string;
-  readonly movements: readonly { readonly transactionId: string; readonly intentId: string; readonly amount: number }[];
+  readonly movements: readonly {
+    readonly transactionId: string;
+    readonly intentId: string;
+    readonly amount: number;
+  }[];
 }
 
 /** A call that may change something, as it goes over the wire. */

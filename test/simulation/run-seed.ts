@@ -51,7 +51,8 @@ function draw(seed: number): Draw {
   const some = (rare: number, common: number) => random.pick([0, rare, common]);
   const stormMs = random.duration(2 * MINUTE_MS, 20 * MINUTE_MS);
   const at = () => random.whole(1_000, stormMs);
-  const times = (count: number) => Array.from({ length: count }, () => ({ atMs: at(), forMs: random.duration(5_000, 20 * MINUTE_MS) }));
+  const times = (count: number) =>
+    Array.from({ length: count }, () => ({ atMs: at(), forMs: random.duration(5_000, 20 * MINUTE_MS) }));
   return {
     weather: drawWeather(random),
     env: {
@@ -67,7 +68,9 @@ function draw(seed: number): Draw {
     payments: random.whole(5, 12),
     stormMs,
     outages: times(random.pick([0, 0, 1, 2])),
-    nights: random.chance(0.12) ? [{ atMs: at(), forMs: random.pick([10 * MINUTE_MS, 2 * HOUR_MS, 25 * HOUR_MS]) }] : [],
+    nights: random.chance(0.12)
+      ? [{ atMs: at(), forMs: random.pick([10 * MINUTE_MS, 2 * HOUR_MS, 25 * HOUR_MS]) }]
+      : [],
     payouts: random.chance(0.4) ? [random.duration(10 * MINUTE_MS, 3 * HOUR_MS)] : [],
     purges: Array.from({ length: 4 }, () => random.whole(0, 4 * HOUR_MS)),
     habits: {
@@ -106,7 +109,11 @@ export async function runSeed(seed: number, { database, flaws = {} }: SeedOption
     setting: JSON.stringify(drawn),
     story: world.story.lines,
     digest: world.story.digest(),
-    counts: { intents: world.model.intents.size, refunds: world.model.refunds.size, hours: world.scheduler.nowMs / HOUR_MS },
+    counts: {
+      intents: world.model.intents.size,
+      refunds: world.model.refunds.size,
+      hours: world.scheduler.nowMs / HOUR_MS,
+    },
   };
 }
 
@@ -125,7 +132,11 @@ function planStorm(world: World, { outages, nights, payouts, purges, stormMs }: 
     });
   }
   for (const atMs of payouts) scheduler.plan(atMs, "the provider pays out", () => world.model.payOut());
-  const calmAtMs = Math.max(stormMs, ...outages.map((one) => one.atMs + one.forMs), ...nights.map((one) => one.atMs + one.forMs));
+  const calmAtMs = Math.max(
+    stormMs,
+    ...outages.map((one) => one.atMs + one.forMs),
+    ...nights.map((one) => one.atMs + one.forMs),
+  );
   scheduler.plan(calmAtMs + MINUTE_MS, "the storm is over", () => {
     world.isCalm = true;
   });
@@ -140,7 +151,9 @@ async function settle(world: World, drawn: Draw): Promise<void> {
     if (next === null || next > scheduler.nowMs + PAUSE_MS) await polling.look();
     if (!(await scheduler.step())) return;
     if (scheduler.nowMs > LONGEST_MS || steps > MOST_STEPS) {
-      return world.fault(`there is no end of it: ${String(steps)} steps, ${String(scheduler.nowMs)} ms, ${drawn.payments} payments`);
+      return world.fault(
+        `there is no end of it: ${String(steps)} steps, ${String(scheduler.nowMs)} ms, ${drawn.payments} payments`,
+      );
     }
   }
 }

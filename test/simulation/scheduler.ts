@@ -37,7 +37,12 @@ export class Scheduler {
   }
 
   /** `label` null: not worth a line of the story. The step is left out where its owner has died by then. */
-  plan(delayMs: number, label: string | null, run: () => void | Promise<void>, owner: Owner | null = null): void {
+  plan(
+    delayMs: number,
+    label: string | null,
+    run: () => void | Promise<void>,
+    owner: Owner | null = null,
+  ): void {
     this.#order += 1;
     this.#push({ atMs: this.nowMs + delayMs, order: this.#order, label, owner, run });
   }

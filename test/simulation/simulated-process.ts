@@ -210,12 +210,10 @@ export class SimulatedProcess implements Owner {
         async () => {
           if (fate === "cut_before") return back(() => reject(lostConnection()));
           if (fate === "rolled_back") return back(() => reject(sqlError("40001")));
-          const settle = await database
-            .at(scheduler.nowMs, run)
-            .then(
-              (value) => () => resolve(value),
-              (error: unknown) => () => reject(error as Error),
-            );
+          const settle = await database.at(scheduler.nowMs, run).then(
+            (value) => () => resolve(value),
+            (error: unknown) => () => reject(error as Error),
+          );
           wrote();
           back(fate === "cut_after" ? () => reject(lostConnection()) : settle);
         },
@@ -232,7 +230,9 @@ export class SimulatedProcess implements Owner {
 
   #heard(line: string): void {
     const { level, msg, err, ...about } = JSON.parse(line) as Record<string, unknown>;
-    const error = err as { readonly message?: string; readonly code?: string; readonly stack?: string } | undefined;
+    const error = err as
+      | { readonly message?: string; readonly code?: string; readonly stack?: string }
+      | undefined;
     const subject = Object.entries(about)
       .filter(([name]) => name !== "time")
       .map(([name, value]) => `${name} ${String(value)}`)

@@ -25,7 +25,13 @@ import {
 } from "./port-answers.js";
 import { listsOf, pageOf } from "./provider-lists.js";
 import type { ProviderModel } from "./provider-model.js";
-import { CURRENCY, type Intent, type Post, type SimulatedRefund, type WireAnswer } from "./provider-objects.js";
+import {
+  CURRENCY,
+  type Intent,
+  type Post,
+  type SimulatedRefund,
+  type WireAnswer,
+} from "./provider-objects.js";
 import type { Owner } from "./scheduler.js";
 import { EPOCH_MS } from "./simulated-database.js";
 import type { WireLog } from "./wire-log.js";
@@ -60,16 +66,28 @@ export function simulatedProvider(parts: ProviderParts): PaymentProvider {
     prepareEffect,
     createCharge: (parameters, context) => {
       const { attemptId } = JSON.parse(parameters) as Reference;
-      return send(parts, { call: "create", intentId: null, parameters }, context, attemptId) as Promise<SendOutcome>;
+      return send(
+        parts,
+        { call: "create", intentId: null, parameters },
+        context,
+        attemptId,
+      ) as Promise<SendOutcome>;
     },
-    confirmCharge: (intentId, _parameters, context) => onIntent(parts, "confirm", intentId, "", context, false),
+    confirmCharge: (intentId, _parameters, context) =>
+      onIntent(parts, "confirm", intentId, "", context, false),
     cancelCharge: (intentId, context) => onIntent(parts, "cancel", intentId, "", context, false),
     captureCharge: (intentId, parameters, context) =>
       onIntent(parts, "capture", intentId, parameters, context, true),
-    voidCharge: (intentId, parameters, context) => onIntent(parts, "cancel", intentId, parameters, context, true),
+    voidCharge: (intentId, parameters, context) =>
+      onIntent(parts, "cancel", intentId, parameters, context, true),
     createRefund: (parameters, context) => {
       const { attemptId, intentId } = JSON.parse(parameters) as Reference & { intentId: string };
-      return send(parts, { call: "refund", intentId, parameters }, context, attemptId) as Promise<RefundSendOutcome>;
+      return send(
+        parts,
+        { call: "refund", intentId, parameters },
+        context,
+        attemptId,
+      ) as Promise<RefundSendOutcome>;
     },
     getCharge: asks.getCharge,
     findCharge: asks.findCharge,
@@ -133,7 +151,11 @@ async function send(
   const call: Sent = { call: sent.call, isEffect: isEffect && sent.call !== "create", resend };
   const outcome = sendOutcome(arrival, call);
   entry.seen =
-    outcome.type === "not_performed" ? "unexecuted" : outcome.type === "unknown" ? seenOf(arrival) : "answered";
+    outcome.type === "not_performed"
+      ? "unexecuted"
+      : outcome.type === "unknown"
+        ? seenOf(arrival)
+        : "answered";
   return outcome;
 }
 
@@ -170,7 +192,12 @@ function asksOf(parts: ProviderParts) {
     return { unanswered: null, value: found.value, evidence };
   }
 
-  async function askCharge(about: string, what: string, read: () => Intent | null, none: "missing" | "absent") {
+  async function askCharge(
+    about: string,
+    what: string,
+    read: () => Intent | null,
+    none: "missing" | "absent",
+  ) {
     const { unanswered, value, evidence } = await ask(about, what, () => {
       const intent = read();
       return intent === null ? null : model.bodyOf(intent);
@@ -180,7 +207,12 @@ function asksOf(parts: ProviderParts) {
     return { type: "found", charge: chargeOf(value.intent, value.fee), evidence } as const;
   }
 
-  async function askRefund(about: string, what: string, read: () => SimulatedRefund | null, none: "missing" | "absent") {
+  async function askRefund(
+    about: string,
+    what: string,
+    read: () => SimulatedRefund | null,
+    none: "missing" | "absent",
+  ) {
     const { unanswered, value, evidence } = await ask(about, what, () => {
       const refund = read();
       return refund === null ? null : refundOf(refund);

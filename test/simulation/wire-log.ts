@@ -78,7 +78,8 @@ export class WireLog {
       if (entry.type !== "send") continue;
       const firstMs = firstAtMs.get(entry.key) ?? entry.atMs;
       firstAtMs.set(entry.key, firstMs);
-      if (entry.atMs - firstMs > keyLifetimeMs) faults.push(`${entry.key} was sent when it guarded nothing any more`);
+      if (entry.atMs - firstMs > keyLifetimeMs)
+        faults.push(`${entry.key} was sent when it guarded nothing any more`);
     }
     return faults;
   }

@@ -205,7 +205,8 @@ export class World {
       const its = this.#planOfAttempt.get(other.attemptId);
       if (its === undefined || its.tenantId !== plan.tenantId) continue;
       const pair = `${intent.id} and ${other.id} both hold money`;
-      if (its.key === plan.key) this.fault(`${pair} of ${nameOf(plan.tenantId, "payments.create", plan.key)}`);
+      if (its.key === plan.key)
+        this.fault(`${pair} of ${nameOf(plan.tenantId, "payments.create", plan.key)}`);
       else if (its.orderId !== null && its.orderId === plan.orderId) this.fault(`${pair} of ${plan.orderId}`);
     }
   }

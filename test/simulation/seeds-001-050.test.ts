@@ -1,0 +1,3 @@
+import { checkSeeds } from "./seed-suite.js";
+
+checkSeeds(1, 50);
