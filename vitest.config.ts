@@ -24,7 +24,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "database",
-          include: ["test/{integration,contract,race}/**/*.test.ts"],
+          include: ["test/{integration,contract,race,simulation}/**/*.test.ts"],
           globalSetup: [DATABASE_SETUP],
           sequence: { groupOrder: 1 },
         },

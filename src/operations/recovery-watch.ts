@@ -22,8 +22,8 @@ export interface RecoveryView {
 const RETRY_AFTER_SECONDS = 30;
 
 /** Why data stands in another place than it was recorded in; the first two are the work of a person. */
-export const CLUSTER_CHANGED = "cluster_changed";
-export const DATABASE_RESTORED = "database_restored";
+const CLUSTER_CHANGED = "cluster_changed";
+const DATABASE_RESTORED = "database_restored";
 /** A standby was promoted, or a backup was recovered in place. */
 export const TIMELINE_CHANGED = "timeline_changed";
 

@@ -8,7 +8,11 @@ import type { RefundStatus } from "../domain/refund.js";
 import type { Queryable } from "./db.js";
 import { jsonOrNull, type Row, requiredDate, textOrNull } from "./rows.js";
 
-/** What we have of objects that the provider shows: read by primary keys and by the index on the object's id. */
+/**
+ * What we have of objects that the provider shows: read by primary keys and by the index on the object's id. Each
+ * look-up stands behind an `offset 0`, in the order in which it is written: a plan that was made while the tables were
+ * empty, or by a server that cannot skip in an index, would begin with a whole table.
+ */
 
 /** An object of the provider's, and whom its marks name. */
 export interface WantedObject {
@@ -40,6 +44,22 @@ function wantedRows(db: Queryable, wanted: readonly WantedObject[]) {
       tenant_id text)`;
 }
 
+/** Of the rows of `w`, by the primary key. */
+function markedAttempt(db: Queryable) {
+  return db`cross join lateral (select * from attempts a where a.tenant_id = w.tenant_id and a.id = w.attempt_id
+                                 offset 0) a`;
+}
+
+function paymentOfAttempt(db: Queryable) {
+  return db`cross join lateral (select * from payments p where p.tenant_id = a.tenant_id and p.id = a.payment_id
+                                 offset 0) p`;
+}
+
+function attemptOfRefund(db: Queryable) {
+  return db`cross join lateral (select * from attempts a where a.tenant_id = r.tenant_id and a.id = r.attempt_id
+                                 offset 0) a`;
+}
+
 /** Whose objects these are, by the object's id. */
 export async function readOwners(
   db: Queryable,
@@ -49,8 +69,9 @@ export async function readOwners(
   const rows = await db<Row[]>`
     select w.object_id as wanted, ${chargeColumns(db)}
       from ${wantedRows(db, wanted)}
-      join attempts a on a.kind = 'charge' and a.provider_payment_id = w.object_id and a.provider = ${provider}
-      join payments p on p.tenant_id = a.tenant_id and p.id = a.payment_id`;
+      cross join lateral (select * from attempts a where a.kind = 'charge' and a.provider_payment_id = w.object_id
+                             and a.provider = ${provider} offset 0) a
+      ${paymentOfAttempt(db)}`;
   return byWanted(rows, chargeOf);
 }
 
@@ -61,9 +82,7 @@ export async function readMarked(
 ): Promise<Map<string, ReadCharge>> {
   const rows = await db<Row[]>`
     select w.object_id as wanted, ${chargeColumns(db)}
-      from ${wantedRows(db, wanted)}
-      join attempts a on a.tenant_id = w.tenant_id and a.id = w.attempt_id
-      join payments p on p.tenant_id = a.tenant_id and p.id = a.payment_id`;
+      from ${wantedRows(db, wanted)} ${markedAttempt(db)} ${paymentOfAttempt(db)}`;
   return byWanted(rows, chargeOf);
 }
 
@@ -85,10 +104,11 @@ export async function readRefundsOf(
   const rows = await db<Row[]>`
     select w.refund_id as wanted, ${refundColumns(db)}
       from json_to_recordset(${JSON.stringify(asked)}::text::json) as w(refund_id text, charge_id text)
-      join attempts c on c.kind = 'charge' and c.provider_payment_id = w.charge_id and c.provider = ${provider}
-      join refunds r on r.payment_id = c.payment_id and r.tenant_id = c.tenant_id
-                    and r.provider_refund_id = w.refund_id
-      join attempts a on a.tenant_id = r.tenant_id and a.id = r.attempt_id`;
+      cross join lateral (select * from attempts c where c.kind = 'charge' and c.provider_payment_id = w.charge_id
+                             and c.provider = ${provider} offset 0) c
+      cross join lateral (select * from refunds r where r.payment_id = c.payment_id and r.tenant_id = c.tenant_id
+                             and r.provider_refund_id = w.refund_id offset 0) r
+      ${attemptOfRefund(db)}`;
   return byWanted(rows, refundOf);
 }
 
@@ -99,9 +119,8 @@ export async function readMarkedRefunds(
 ): Promise<Map<string, OurRefund>> {
   const rows = await db<Row[]>`
     select w.object_id as wanted, ${refundColumns(db)}
-      from ${wantedRows(db, wanted)}
-      join attempts a on a.tenant_id = w.tenant_id and a.id = w.attempt_id
-      join refunds r on r.tenant_id = a.tenant_id and r.id = a.refund_id`;
+      from ${wantedRows(db, wanted)} ${markedAttempt(db)}
+      cross join lateral (select * from refunds r where r.tenant_id = a.tenant_id and r.id = a.refund_id offset 0) r`;
   return byWanted(rows, refundOf);
 }
 
@@ -134,8 +153,9 @@ export async function readChargesInBand(
   const rows = await db<Row[]>`
     select ${chargeColumns(db)}
       from tenants t
-      join payments p on p.tenant_id = t.id and p.id >= ${band.from} and p.id < ${band.before}
-      join attempts a on a.tenant_id = p.tenant_id and a.id = p.attempt_id
+      cross join lateral (select * from payments p where p.tenant_id = t.id and p.id >= ${band.from}
+                             and p.id < ${band.before} offset 0) p
+      cross join lateral (select * from attempts a where a.tenant_id = p.tenant_id and a.id = p.attempt_id offset 0) a
      where a.provider_payment_id is not null and a.provider = ${provider} and a.livemode = ${livemode}
        and a.provider_account = ${account}
      order by p.id desc limit ${band.limit}`;
@@ -151,8 +171,9 @@ export async function readRefundsInBand(
   const rows = await db<Row[]>`
     select ${refundColumns(db)}
       from tenants t
-      join refunds r on r.tenant_id = t.id and r.id >= ${band.from} and r.id < ${band.before}
-      join attempts a on a.tenant_id = r.tenant_id and a.id = r.attempt_id
+      cross join lateral (select * from refunds r where r.tenant_id = t.id and r.id >= ${band.from}
+                             and r.id < ${band.before} offset 0) r
+      ${attemptOfRefund(db)}
      where r.provider_refund_id is not null and a.provider = ${provider} and a.livemode = ${livemode}
        and a.provider_account = ${account}
      order by r.id desc limit ${band.limit}`;
@@ -172,8 +193,8 @@ export async function readFacts(
   const rows = await db<Row[]>`
     select e.fact as wanted, e.currency, e.debit_account, e.amount
       from json_to_recordset(${JSON.stringify(wanted)}::text::json) as w(tenant_id text, payment_id text, fact text)
-      join ledger_entries e on e.tenant_id = w.tenant_id and e.payment_id = w.payment_id and e.fact = w.fact
-                           and e.leg = 1`;
+      cross join lateral (select * from ledger_entries e where e.tenant_id = w.tenant_id
+                             and e.payment_id = w.payment_id and e.fact = w.fact and e.leg = 1 offset 0) e`;
   return byWanted(rows, (row) => ({
     currency: row["currency"] as string,
     debitAccount: row["debit_account"] as LedgerEntry["debitAccount"],

@@ -22,7 +22,7 @@ import type { Api } from "../support/system.js";
 import { TcpProxy } from "../support/tcp-proxy.js";
 import { until } from "../support/until.js";
 
-const ROUNDS = 100;
+const ROUNDS = 50;
 const SIDE_BY_SIDE = 25;
 
 describeWithFaults("the provider's events, at two processes", () => {
@@ -128,6 +128,22 @@ describeWithFaults("the provider's events, at two processes", () => {
       ]);
       expect(await pair.client.payment(payment.id)).toEqual(before);
     }
+
+    it("by the customer, and tell of that while the look still runs: looked at once more, and paid", async () => {
+      const payment = await made(pair.client, NEEDS_CUSTOMER);
+      const rule = { match: { call: "payment_intents.retrieve", object_id: objectIdOf(payment) } };
+      await pair.control.addFault({ ...rule, fault: { type: "hang", effect: "applied" } });
+      const acting = (await inbox.eventOf(payment, "payment_intent.requires_action")).with({});
+      expect((await deliver(pair.apis[0].url, acting)).status).toBe(200);
+      await pair.control.waitForHeld();
+      await pair.control.authenticate(objectIdOf(payment), "complete");
+      expect((await deliver(pair.apis[1].url, (await inbox.eventOf(payment)).with({}))).status).toBe(200);
+      await inbox.untilNothingWaits();
+      expect((await pair.client.payment(payment.id)).status).toBe("requires_action");
+      await pair.control.release();
+      await untilShows(pair.client, payment.id, { status: "succeeded" });
+      await pair.expectOneTruth(payment.id);
+    });
 
     it("by a cancel: the hold stays released", async () => {
       const payment = await made(pair.client, MANUAL);

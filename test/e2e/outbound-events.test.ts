@@ -6,8 +6,13 @@ import { isSignedWith, Receiver } from "../support/receiver.js";
 import { type Api, type System, startFaultySystem } from "../support/system.js";
 import { until } from "../support/until.js";
 
-/** Short enough that what a killed process held is taken over while the test waits: five seconds after this. */
-const WEBHOOK_TIMEOUT_MS = "500";
+/** What a killed process held is taken over while the test waits: an attempt after its lease, a try five seconds after this. */
+const TAKEN_OVER_SOON = { PROVIDER_TIMEOUT_MS: "2000", ATTEMPT_LEASE_MS: "4000", WEBHOOK_TIMEOUT_MS: "2000" };
+/** A try that a kill cut off counts: none of them leads to a long wait, and no payment is given up over so many. */
+const PATIENT = {
+  WEBHOOK_RETRY_SCHEDULE_MS: Array<string>(50).fill("200").join(),
+  ATTEMPT_RETRY_BUDGET_MS: "600000",
+};
 /** Fifty kills in all at the first of the points below. */
 const ROUNDS = 10;
 const KILLED_AT_ONCE = 5;
@@ -23,7 +28,8 @@ describeWithFaults("processes that are killed between a fact and its receivers",
     system = await startFaultySystem({
       env: {
         WEBHOOK_ALLOW_PRIVATE_TARGETS: "true",
-        WEBHOOK_TIMEOUT_MS,
+        ...TAKEN_OVER_SOON,
+        ...PATIENT,
         RELAY_INTERVAL_MS: "20",
         WEBHOOK_INTERVAL_MS: "20",
         WORKERS: "attempts,reconciler,relay,webhooks",

@@ -18,12 +18,14 @@ import {
 import { usePair } from "../support/pair.js";
 import { type Api, untilEnded, untilStatus } from "../support/system.js";
 
-const ROUNDS = 50;
-const SIDE_BY_SIDE = 10;
+const ROUNDS = 25;
+const SIDE_BY_SIDE = 5;
 
 describeWithFaults("refunds, at two APIs and two workers", () => {
   const pair = usePair();
 
+  const refundsSent = async (objectId: string) =>
+    (await pair.sentFor(objectId)).filter((sent) => sent.call === "refunds.create");
   const disturb = (rule: Omit<FaultRuleInput, "match">) => pair.disturb("refunds.create", rule);
 
   describe("at the same time", () => {
@@ -44,7 +46,7 @@ describeWithFaults("refunds, at two APIs and two workers", () => {
           amount_refunded: 6_000,
           amount_refundable: 4_000,
         });
-        expect(await pair.sentFor(objectIdOf(payment))).toHaveLength(1);
+        expect(await refundsSent(objectIdOf(payment))).toHaveLength(1);
       }
       await pair.expectOneTruth(...payments.map(({ id }) => id));
     });
@@ -63,7 +65,7 @@ describeWithFaults("refunds, at two APIs and two workers", () => {
       const rest = await Promise.all(pair.apis.map((api) => refund(api.client, payment.id, { amount: 500 })));
       expect(rest.map((answer) => answer.status)).toEqual([201, 201]);
       expect(outcomeOf(await refund(pair.client, payment.id, { amount: 1 }))).toBe("422 amount_too_large");
-      expect(await pair.sentFor(objectIdOf(payment))).toHaveLength(8);
+      expect(await refundsSent(objectIdOf(payment))).toHaveLength(8);
       await pair.expectOneTruth(payment.id);
     });
 
@@ -130,7 +132,7 @@ describeWithFaults("refunds, at two APIs and two workers", () => {
     await untilStatus(pair.client, atWork, ["succeeded"]);
     expect(await pair.client.payment(paid.id)).toEqual(paid);
     for (const payment of [paid, authorized, acting, canceled])
-      expect(await pair.sentFor(objectIdOf(payment))).toEqual([]);
+      expect(await refundsSent(objectIdOf(payment))).toEqual([]);
     await pair.expectOneTruth(paid.id, authorized.id, acting.id, canceled.id, declined, atWork);
   });
 
@@ -140,7 +142,7 @@ describeWithFaults("refunds, at two APIs and two workers", () => {
       await capture(pair.client, payment.id, { amount: 6_000 });
       const back = await refund(pair.client, payment.id);
       expect([back.status, back.json.amount]).toEqual([201, 6_000]);
-      const [sent] = await pair.sentFor(objectIdOf(payment));
+      const [sent] = await refundsSent(objectIdOf(payment));
       expect(sent?.parameters["amount"]).toBe("6000");
       await pair.expectOneTruth(payment.id);
     });
@@ -154,7 +156,7 @@ describeWithFaults("refunds, at two APIs and two workers", () => {
       expect([rest.status, rest.json.amount]).toEqual([201, 4_000]);
       expect(outcomeOf(await refund(pair.client, payment.id))).toBe("422 amount_too_large");
       expect((await refund(pair.client, payment.id, "{}", { key })).text).toBe(rest.text);
-      expect((await pair.sentFor(objectIdOf(payment))).map((sent) => sent.parameters["amount"])).toEqual([
+      expect((await refundsSent(objectIdOf(payment))).map((sent) => sent.parameters["amount"])).toEqual([
         "2000",
         "4000",
       ]);

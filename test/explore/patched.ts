@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "vite";
-import { type StoreRules, storeRules } from "./model/store-rules.js";
+import { type Rules, rulesOf } from "./model/rules.js";
 import * as shipped from "./shipped.js";
 
 const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
@@ -17,7 +17,7 @@ export interface Patch {
 
 export interface Code {
   readonly shipped: typeof shipped;
-  readonly rules: StoreRules;
+  readonly rules: Rules;
 }
 
 function read(file: string): string {
@@ -26,7 +26,7 @@ function read(file: string): string {
 
 /** The code as it is. */
 export function theShippedCode(): Code {
-  return { shipped, rules: storeRules(read, read) };
+  return { shipped, rules: rulesOf(read, read) };
 }
 
 /**
@@ -42,7 +42,7 @@ export async function thePatchedCode(patches: readonly Patch[]): Promise<Code> {
     texts.set(file, text.replace(find, () => replace));
   }
   const patchedText = (file: string) => texts.get(file) ?? read(file);
-  return { shipped: await bundle(texts), rules: storeRules(patchedText, read) };
+  return { shipped: await bundle(texts), rules: rulesOf(patchedText, read) };
 }
 
 async function bundle(texts: ReadonlyMap<string, string>): Promise<typeof shipped> {

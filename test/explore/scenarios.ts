@@ -1,9 +1,19 @@
-import { ACCEPTED, BUDGET_OVER, CUSTOMER_LATE, KEYS_PRUNED, LAPSED, LIFETIME_OVER, ROW_OLD } from "./model/clock.js";
 import { REVIEW_RESOLUTIONS } from "../../src/domain/instruction.js";
+import {
+  ACCEPTED,
+  BUDGET_OVER,
+  CUSTOMER_LATE,
+  HOUR_MS,
+  KEYS_PRUNED,
+  LAPSED,
+  LIFETIME_OVER,
+  ROW_OLD,
+} from "./model/clock.js";
 import type { ClientRequest, Scenario } from "./model/scenario.js";
 import type { World } from "./model/world.js";
 
-const HOUR_MS = 3_600_000;
+/** What is explored, each with as many faults as its states can be searched for within a test. */
+
 const ORDER = "order-1";
 
 function pay(key: string): ClientRequest {
@@ -15,17 +25,24 @@ function authorize(key: string): ClientRequest {
   return { operation: "payments.create", key, amount: 100, captureMethod: "manual", orderId: null };
 }
 
+function refund(key: string, amount: number): ClientRequest {
+  return { operation: "refunds.create", key, amount, of: 0 };
+}
+
+function cancel(key: string): ClientRequest {
+  return { operation: "payments.cancel", key, amount: null, of: 0 };
+}
+
 /** Nothing is lost by it: before the first request there is nothing but time, and every limit counts from it. */
 function isAccepted(world: World): boolean {
   return world.accepted.length > 0;
 }
 
-function rests(status: string) {
-  return ({ tables, runs }: World) => runs.length === 0 && tables.payments[0]?.value.status === status;
+function rests(status: string): Scenario["from"] {
+  return ({ tables, runs }) => runs.length === 0 && tables.payments[0]?.value.status === status;
 }
 
-const PLAIN: Scenario = {
-  name: "",
+const PLAIN: Omit<Scenario, "name"> = {
   requests: [pay("key-1")],
   runs: 1,
   workers: 2,
@@ -35,27 +52,23 @@ const PLAIN: Scenario = {
   bank: ["refunds"],
   customer: true,
   dashboard: [],
-  moments: [ACCEPTED, BUDGET_OVER],
-  customerActionExpiryMs: 24 * HOUR_MS,
   person: null,
+  moments: [ACCEPTED, BUDGET_OVER],
   longestFlightMs: 24 * HOUR_MS,
+  customerActionExpiryMs: 24 * HOUR_MS,
   backup: "nothing",
   from: isAccepted,
   keepsStaleWorkers: false,
 };
 
-export const ONE_CHARGE: Scenario = { ...PLAIN, name: "one payment, whose key runs again where it may", runs: 2, faults: 3 };
+export const ONE_PAYMENT: Scenario = { ...PLAIN, name: "one payment", faults: 3 };
 
-export const ONE_CHARGE_FOR_LONG: Scenario = {
+export const RUN_AGAIN: Scenario = { ...PLAIN, name: "one payment whose key runs again", runs: 2 };
+
+export const ONE_PAYMENT_FOR_LONG: Scenario = {
   ...PLAIN,
-  name: "one payment until the provider has forgotten its keys",
+  name: "one payment until Stripe has forgotten its keys",
   moments: [ACCEPTED, BUDGET_OVER, ROW_OLD, LIFETIME_OVER, KEYS_PRUNED],
-};
-
-export const MISLEADING_DECLINE: Scenario = {
-  ...PLAIN,
-  name: "one payment whose decline may be none",
-  card: ["pays", "misleads"],
 };
 
 export const ONE_ORDER: Scenario = {
@@ -64,86 +77,26 @@ export const ONE_ORDER: Scenario = {
   requests: [pay("key-1"), pay("key-2")],
 };
 
-export const CAPTURE_AND_CANCEL: Scenario = {
+export const MISLEADING_DECLINE: Scenario = {
   ...PLAIN,
-  name: "an authorized payment, captured and canceled at once",
-  requests: [
-    authorize("key-1"),
-    { operation: "payments.capture", key: "key-2", amount: 60, of: 0 },
-    { operation: "payments.cancel", key: "key-3", amount: null, of: 0 },
-  ],
-  card: ["pays"],
-  from: rests("authorized"),
-  faults: 3,
-};
-
-export const DASHBOARD: Scenario = {
-  ...CAPTURE_AND_CANCEL,
-  name: "an authorized payment, captured, canceled, and handled at the dashboard",
-  dashboard: ["capture", "cancel"],
-  faults: 2,
-};
-
-export const LAPSE: Scenario = {
-  ...CAPTURE_AND_CANCEL,
-  name: "an authorisation that lapses while it is captured",
-  requests: CAPTURE_AND_CANCEL.requests.slice(0, 2),
-  moments: [ACCEPTED, LAPSED],
-  faults: 2,
-};
-
-export const REFUNDS: Scenario = {
-  ...PLAIN,
-  name: "two refunds of a payment",
-  requests: [
-    pay("key-1"),
-    { operation: "refunds.create", key: "key-2", amount: 40, of: 0 },
-    { operation: "refunds.create", key: "key-3", amount: 40, of: 0 },
-  ],
-  card: ["pays"],
-  from: rests("succeeded"),
-  faults: 2,
-};
-
-export const REFUND_FOR_LONG: Scenario = {
-  ...REFUNDS,
-  name: "a refund until the provider has forgotten its key",
-  requests: REFUNDS.requests.slice(0, 2),
-  bank: ["refunds", "refund_pends"],
-  moments: [ACCEPTED, BUDGET_OVER, ROW_OLD, LIFETIME_OVER, KEYS_PRUNED],
-  faults: 3,
-};
-
-export const UNLISTED_REFUND: Scenario = {
-  ...REFUND_FOR_LONG,
-  name: "a refund that the provider's list does not show",
-  allowed: ["no_answer", "lagging_list"],
-  faults: 2,
+  name: "a decline that may be none",
+  card: ["pays", "misleads"],
 };
 
 export const CUSTOMER: Scenario = {
   ...PLAIN,
   name: "a payment that waits for its customer, and may be canceled",
-  requests: [pay("key-1"), { operation: "payments.cancel", key: "key-2", amount: null, of: 0 }],
+  requests: [pay("key-1"), cancel("key-2")],
   card: ["asks"],
   moments: [ACCEPTED, CUSTOMER_LATE],
   customerActionExpiryMs: HOUR_MS,
+  faults: 1,
 };
 
-export const PENDING: Scenario = { ...PLAIN, name: "a payment that the bank decides about later", card: ["pends"] };
-
-export const RESTORED_EMPTY: Scenario = {
+export const PENDING: Scenario = {
   ...PLAIN,
-  name: "a payment that a restored backup does not know",
-  allowed: ["restore", "no_answer", "death"],
-  moments: [ACCEPTED, ROW_OLD],
-};
-
-export const RESTORED_ROW: Scenario = {
-  ...RESTORED_EMPTY,
-  name: "a payment that a restored backup knows as new",
-  backup: "accepted",
-  moments: [ACCEPTED, ROW_OLD, LIFETIME_OVER, KEYS_PRUNED],
+  name: "a payment that the bank decides about later",
+  card: ["pends"],
 };
 
 export const OTHER_CREDENTIAL: Scenario = {
@@ -158,21 +111,134 @@ export const STALE_WORKERS: Scenario = {
   keepsStaleWorkers: true,
 };
 
+/** What the derived ids hold without a recovery: a client that sends its key again. */
+export const RESTORED_EMPTY: Scenario = {
+  ...PLAIN,
+  name: "a payment that a restored backup does not know",
+  allowed: ["restore", "no_answer", "death"],
+  moments: [ACCEPTED, ROW_OLD],
+};
+
+/** What the age of a row holds without a recovery. */
+export const RESTORED_ROW: Scenario = {
+  ...RESTORED_EMPTY,
+  name: "a payment that a restored backup knows as new",
+  backup: "accepted",
+  moments: [ACCEPTED, ROW_OLD, LIFETIME_OVER, KEYS_PRUNED],
+};
+
+/** A person may say that nothing was performed once the keys' lifetime is over: no request may be under way so long. */
 export const PERSON: Scenario = {
   ...PLAIN,
-  name: "a person who resolves the reviews of one payment",
+  name: "a person who resolves the reviews of a payment",
   person: REVIEW_RESOLUTIONS,
   longestFlightMs: HOUR_MS,
-  moments: [ACCEPTED, ROW_OLD, LIFETIME_OVER, KEYS_PRUNED],
+  moments: [ACCEPTED, LIFETIME_OVER, KEYS_PRUNED],
+};
+
+export const CAPTURE_AND_CANCEL: Scenario = {
+  ...PLAIN,
+  name: "an authorized payment, captured and canceled at once",
+  requests: [
+    authorize("key-1"),
+    { operation: "payments.capture", key: "key-2", amount: 60, of: 0 },
+    cancel("key-3"),
+  ],
+  card: ["pays"],
+  from: rests("authorized"),
+  faults: 3,
+};
+
+export const DASHBOARD: Scenario = {
+  ...CAPTURE_AND_CANCEL,
+  name: "an authorized payment that somebody also handles at the dashboard",
+  dashboard: ["capture", "cancel"],
+  faults: 1,
+};
+
+export const LAPSE: Scenario = {
+  ...CAPTURE_AND_CANCEL,
+  name: "an authorisation that lapses while it is captured",
+  requests: CAPTURE_AND_CANCEL.requests.slice(0, 2),
+  moments: [ACCEPTED, LAPSED],
+  faults: 2,
+};
+
+export const REFUND: Scenario = {
+  ...PLAIN,
+  name: "a refund, run again where it may be",
+  requests: [pay("key-1"), refund("key-2", 40)],
   runs: 2,
+  card: ["pays"],
+  bank: ["refunds", "refund_pends"],
+  from: rests("succeeded"),
+};
+
+export const TWO_REFUNDS: Scenario = {
+  ...REFUND,
+  name: "two refunds of a payment at once",
+  requests: [pay("key-1"), refund("key-2", 40), refund("key-3", 60)],
+  runs: 1,
+  bank: ["refunds"],
+  faults: 1,
+};
+
+export const TOO_MUCH: Scenario = {
+  ...TWO_REFUNDS,
+  name: "two refunds of more than was captured",
+  requests: [pay("key-1"), refund("key-2", 40), refund("key-3", 80)],
+};
+
+export const REFUND_FOR_LONG: Scenario = {
+  ...REFUND,
+  name: "a refund until Stripe has forgotten its key",
+  runs: 1,
+  moments: [ACCEPTED, BUDGET_OVER, ROW_OLD, LIFETIME_OVER, KEYS_PRUNED],
+  faults: 1,
+};
+
+export const UNLISTED_REFUND: Scenario = {
+  ...REFUND,
+  name: "a refund that Stripe's list does not show",
+  allowed: ["no_answer", "lagging_list"],
+  runs: 1,
+  bank: ["refunds"],
+  moments: [ACCEPTED, LIFETIME_OVER, KEYS_PRUNED],
 };
 
 export const PERSON_ON_REFUND: Scenario = {
-  ...REFUND_FOR_LONG,
+  ...REFUND,
   name: "a person who resolves the reviews of a refund",
   person: REVIEW_RESOLUTIONS,
   longestFlightMs: HOUR_MS,
-  moments: [ACCEPTED, ROW_OLD, LIFETIME_OVER, KEYS_PRUNED],
-  runs: 2,
-  faults: 2,
+  bank: ["refunds"],
+  moments: [ACCEPTED, LIFETIME_OVER, KEYS_PRUNED],
+  faults: 1,
 };
+
+export const CHARGES: readonly Scenario[] = [
+  ONE_PAYMENT,
+  RUN_AGAIN,
+  ONE_PAYMENT_FOR_LONG,
+  ONE_ORDER,
+  MISLEADING_DECLINE,
+  CUSTOMER,
+  PENDING,
+  OTHER_CREDENTIAL,
+  STALE_WORKERS,
+  RESTORED_EMPTY,
+  RESTORED_ROW,
+  PERSON,
+];
+
+export const EFFECTS: readonly Scenario[] = [
+  CAPTURE_AND_CANCEL,
+  DASHBOARD,
+  LAPSE,
+  REFUND,
+  TWO_REFUNDS,
+  TOO_MUCH,
+  REFUND_FOR_LONG,
+  UNLISTED_REFUND,
+  PERSON_ON_REFUND,
+];

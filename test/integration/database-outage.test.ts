@@ -28,7 +28,8 @@ describe.each(["fast", "immediate"] as const)(
   (mode) => {
     test("loses no payment: it ends by itself when the database is back, and nothing is sent again", async () => {
       const harness = await stage.start({ env: HASTY, database: database() });
-      await harness.deps.db.sql`truncate idempotency_keys, payments, attempts, timeline, outbox, reviews`;
+      await harness.deps.db
+        .sql`truncate idempotency_keys, refunds, payments, attempts, timeline, outbox, reviews, ledger_entries, ledger_uncounted, ledger_balances`;
       const { control } = harness.sandbox;
       const gate = {
         match: { call: "payment_intents.confirm" },

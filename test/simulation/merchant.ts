@@ -77,7 +77,8 @@ export class Merchants {
       const isTime = payment !== null && TIMELY[effect.effect.kind].includes(payment.status);
       if (!isTime && looks < MOST_LOOKS) {
         const againInMs = random.merchants.duration(500, 60_000);
-        return scheduler.plan(againInMs, null, () => look(looks + 1));
+        scheduler.plan(againInMs, null, () => look(looks + 1));
+        return;
       }
       this.active -= 1;
       if (payment === null) return;

@@ -151,9 +151,10 @@ async function settle(world: World, drawn: Draw): Promise<void> {
     if (next === null || next > scheduler.nowMs + PAUSE_MS) await polling.look();
     if (!(await scheduler.step())) return;
     if (scheduler.nowMs > LONGEST_MS || steps > MOST_STEPS) {
-      return world.fault(
+      world.fault(
         `there is no end of it: ${String(steps)} steps, ${String(scheduler.nowMs)} ms, ${drawn.payments} payments`,
       );
+      return;
     }
   }
 }

@@ -113,13 +113,14 @@ function gatedQuery(query: unknown, statement: Statement): unknown {
 
 /** The function of the store, or of an operation, that makes the statement. */
 function callerInStore(): string {
-  const { prepareStackTrace } = Error;
+  const before = Object.getOwnPropertyDescriptor(Error, "prepareStackTrace");
   const holder: { stack?: unknown } = {};
   // As places and not as text, which would be looked up in source maps: this runs for every statement.
   Error.prepareStackTrace = (_error, sites) => sites;
   Error.captureStackTrace(holder, callerInStore);
   const sites = holder.stack as NodeJS.CallSite[];
-  Error.prepareStackTrace = prepareStackTrace;
+  if (before === undefined) Reflect.deleteProperty(Error, "prepareStackTrace");
+  else Object.defineProperty(Error, "prepareStackTrace", before);
   const site = sites.find((one) => /\/src\/(store|operations)\//.test(one.getFileName() ?? ""));
   return site?.getFunctionName() ?? "statement";
 }

@@ -91,7 +91,8 @@ export class SimulatedProcess implements Owner {
     try {
       recovery = await RecoveryWatch.open(db, log);
     } catch (error) {
-      return this.kill(`at its start: ${String((error as Error).message)}`);
+      this.kill(`at its start: ${(error as Error).message}`);
+      return;
     }
     const deps = this.#wire(db, log, recovery);
     const { due } = this.#parts;
@@ -212,7 +213,7 @@ export class SimulatedProcess implements Owner {
           if (fate === "rolled_back") return back(() => reject(sqlError("40001")));
           const settle = await database.at(scheduler.nowMs, run).then(
             (value) => () => resolve(value),
-            (error: unknown) => () => reject(error as Error),
+            (error: unknown) => () => reject(error instanceof Error ? error : new Error(String(error))),
           );
           wrote();
           back(fate === "cut_after" ? () => reject(lostConnection()) : settle);

@@ -245,7 +245,7 @@ function asksOf(parts: ProviderParts) {
       const read = () => [...model.refunds.values()].find((refund) => refund.attemptId === attemptId) ?? null;
       return askRefund(attemptId, `find refund of ${attemptId}`, read, "absent");
     },
-    async getDispute(id: string): Promise<DisputeLookupOutcome> {
+    getDispute: async (id: string): Promise<DisputeLookupOutcome> => {
       const { unanswered, value, evidence } = await ask(id, `get ${id}`, () => {
         const dispute = model.disputes.get(id);
         return dispute === undefined ? null : disputeOf(dispute);
@@ -253,7 +253,7 @@ function asksOf(parts: ProviderParts) {
       if (unanswered !== null) return unanswered;
       return value === null ? { type: "missing", evidence } : { type: "found", dispute: value, evidence };
     },
-    async getPayout(id: string): Promise<PayoutLookupOutcome> {
+    getPayout: async (id: string): Promise<PayoutLookupOutcome> => {
       const { unanswered, value, evidence } = await ask(id, `get ${id}`, () => model.payouts.get(id) ?? null);
       if (unanswered !== null) return unanswered;
       if (value === null) return { type: "missing", evidence };

@@ -38,6 +38,7 @@ export interface EntryDocument {
 
 export interface SubscriptionDocument {
   readonly id: string;
+  readonly url: string;
   readonly secret: string;
 }
 

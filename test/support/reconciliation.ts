@@ -109,16 +109,15 @@ export async function compareNow(deps: Deps): Promise<string> {
 /** Nothing of any payment is left, here or at the provider; the account and the tenant stay. */
 export async function emptyRows(harness: Harness): Promise<void> {
   const { sql } = harness.deps.db;
+  // Attempts first: a worker that has one in hand then writes nothing any more.
   const TABLES = [
-    ...["reconciliation_findings", "reconciliation_runs", "provider_events", "reviews", "timeline", "outbox"],
+    ...["refunds", "attempts", "order_ids", "payments", "reviews", "timeline", "outbox", "idempotency_keys"],
     ...[
       "ledger_uncounted",
       "ledger_entries",
-      "idempotency_keys",
-      "refunds",
-      "attempts",
-      "order_ids",
-      "payments",
+      "provider_events",
+      "reconciliation_findings",
+      "reconciliation_runs",
     ],
   ];
   for (const table of TABLES) await sql`delete from ${sql(table)}`;

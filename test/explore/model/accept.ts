@@ -7,7 +7,6 @@ import { type AttemptRow, type KeyRow, type PaymentRow, type RefundRow, replaced
 import type { ClientRequest } from "./scenario.js";
 import type { To } from "./step.js";
 import { readPayment } from "./store.js";
-import { nowOf } from "./workers.js";
 import type { World } from "./world.js";
 
 const TENANT = "ten_1";
@@ -96,7 +95,7 @@ function paymentRow(
     authorized_until: null,
     cancellation_reason: null,
     livemode: false,
-    created_at: textAt(nowOf(context, world)),
+    created_at: textAt(context.atMs(world.moment)),
   };
 }
 
@@ -165,7 +164,7 @@ function acceptsEffect(
     refund_id: refund?.id ?? null,
     provider_account: charge.value.provider_account,
     provider_payment_id: chargeId,
-    created_at: textAt(nowOf(context, world)),
+    created_at: textAt(context.atMs(world.moment)),
   };
   const paid: PaymentRow = {
     ...row.value,
@@ -212,7 +211,7 @@ function refundRow(
     provider_refund_id: null,
     failure: null,
     external: false,
-    created_at: textAt(nowOf(context, world)),
+    created_at: textAt(context.atMs(world.moment)),
   };
 }
 

@@ -24,8 +24,8 @@ type Age<T> = (context: Context, value: T, moment: number) => T;
 
 type Ages = keyof Context["ages"];
 
-export function agedMs({ ages, scenario }: Context, atMs: number, moment: number, kind: Ages): number {
-  return alike(scenario.moments, scenario.moments[moment]!.atMs, atMs, ages[kind]);
+export function agedMs(context: Context, atMs: number, moment: number, kind: Ages): number {
+  return alike(context.scenario.moments, context.atMs(moment), atMs, context.ages[kind]);
 }
 
 export function agedText(context: Context, text: string, moment: number, kind: Ages): string {

@@ -9,7 +9,7 @@ export interface Moment {
   readonly atMs: number;
 }
 
-const HOUR_MS = 3_600_000;
+export const HOUR_MS = 3_600_000;
 const START = Date.UTC(2026, 0, 5);
 
 export const BUDGET_MS = 120_000;

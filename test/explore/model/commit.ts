@@ -1,252 +1,138 @@
-import type { Change, ChargeView, Then } from "../../../src/domain/charge-change.js";
-import type { AccountView } from "../../../src/domain/charge-steps.js";
-import type {
-  LookupOutcome,
-  PaymentProvider,
-  ProviderCall,
-  RefundLookupOutcome,
-  RefundSendOutcome,
-  SendOutcome,
-} from "../../../src/domain/provider.js";
-import type { Deps } from "../../../src/operations/deps.js";
-import type { AdvanceRow } from "../../../src/store/advance.js";
 import type { Ref } from "../refs.js";
-import { dateAt, sinceStart, textAt } from "./clock.js";
-import { agedMs } from "./aging.js";
 import type { Context } from "./context.js";
+import { type Decided, decide, type Occasion, readingOf } from "./decide.js";
+import { brokenBySending, leftAnEnd } from "./invariants.js";
 import type { Request } from "./request.js";
-import type { AttemptRow, PaymentRow, RefundRow } from "./rows.js";
-import { readAttempt, readPayment, readRefund, type Write } from "./store.js";
+import type { Tables } from "./rows.js";
+import type { To } from "./step.js";
+import { advance } from "./store.js";
 import { isSend } from "./stripe.js";
-import { brokenBy } from "./invariants.js";
 import type { Outcome } from "./wire.js";
+import { type Run, withoutRun, withRun, type World } from "./world.js";
 
-/** The decisions of src/operations/run-attempt.ts, made by the shipped code from rows of the model. */
-
-/** What a worker commits, and what it does next. */
-export interface Committed {
-  /** Null: the shipped code threw. */
-  readonly write: Ref<Write> | null;
-  /** Null: the lease is given back, or nothing is left to do. */
-  readonly request: Ref<Request> | null;
-  /** It is too late for the call: it does not go out. */
-  readonly isLate: boolean;
-  /** What is wrong with it, in words. */
-  readonly fault: string | null;
-}
-
-/** What a commit answers. */
-export type Occasion =
-  | {
-      readonly type: "begins";
-      readonly markedNow: boolean;
-      readonly change: Ref<Change>;
-      readonly account: string | null;
-    }
-  | { readonly type: "is_late"; readonly account: string }
-  | { readonly type: "hears"; readonly request: Ref<Request>; readonly outcome: Ref<Outcome> };
-
-export interface Read {
-  readonly attempt: Ref<AttemptRow>;
-  readonly payment: Ref<PaymentRow>;
-  readonly refund: Ref<RefundRow> | null;
-}
-
-export function viewOf(context: Context, { attempt, payment, refund }: Read, moment: number): ChargeView {
-  return {
-    attempt: readAttempt(context, attempt),
-    payment: readPayment(context, payment, attempt),
-    refund: readRefund(context, refund),
-    now: dateAt(atOf(context, moment)),
-    policy: context.policy,
-  };
-}
-
-function atOf({ scenario }: Context, moment: number): number {
-  return scenario.moments[moment]!.atMs;
-}
-
-function accountView(account: string | null): AccountView {
-  if (account === null) return { type: "unknown", reason: "unreachable" };
-  return { type: "known", accountId: account, livemode: false };
-}
-
-/** What a worker does first with what it has claimed. */
-export type First =
-  | { readonly type: "calls"; readonly request: Ref<Request> }
-  | { readonly type: "commits"; readonly change: Ref<Change> };
-
-export function firstStepOf(
+/**
+ * The worker commits what follows from the occasion, as `commit` of run-attempt.ts: what has changed meanwhile is read
+ * again, until the write fits or the fence is gone, which here is one step. Its next call goes out in this step, too.
+ */
+export function commits(
   context: Context,
-  read: Read,
-  account: string | null,
-  markedNow: boolean,
-  moment: number,
-): First {
-  const key = `${read.attempt.id} ${read.payment.id} ${read.refund?.id ?? ""} ${account ?? ""} ${String(markedNow)} ${moment}`;
-  return context.memos.first.get(key, () => {
-    const view = viewOf(context, read, moment);
-    const first = context.shipped.decideFirst(view, accountView(account), markedNow);
-    if (!("type" in first)) return { type: "commits", change: context.refs.changes.of(first) };
-    const request = requestOf(context, view, first, account, moment);
-    if (request === null) throw new Error("a claim began with nothing to do");
-    return { type: "calls", request };
-  });
-}
-
-/** What the shipped code makes of the occasion; the rows that it writes are not written here. */
-export function commit(context: Context, read: Read, occasion: Occasion, moment: number): Committed {
-  try {
-    return decideAndWrite(context, read, occasion, moment);
-  } catch (error) {
-    return { write: null, request: null, isLate: false, fault: `the worker's decision threw: ${String(error)}` };
+  world: World,
+  ref: Ref<Run>,
+  occasion: Occasion,
+  says: () => string,
+  to: To,
+): void {
+  const run = ref.value;
+  if (context.rules.oldLooksAreNotBelieved && isOldLook(world, run, occasion)) {
+    asksAgain(context, world, ref, occasion.request, says, to);
+    return;
   }
-}
-
-function decideAndWrite(context: Context, read: Read, occasion: Occasion, moment: number): Committed {
-  const view = viewOf(context, read, moment);
-  const change = decide(context, view, occasion);
-  const row = rowOf(context, view, change);
-  const applied = context.shipped.applyChange(view, change);
-  const held: ChargeView = { ...view, attempt: applied.attempt, payment: applied.payment, refund: applied.refund };
-  const account = occasion.type === "hears" ? occasion.request.value.account : occasion.account;
-  return {
-    write: context.refs.writes.of({ ...row, at: textAt(atOf(context, moment)) }),
-    request: requestOf(context, held, change.then, account, moment),
-    isLate:
-      context.rules.lateCallsAreNotMade &&
-      change.then.type === "send" &&
-      isTooLate(context, held, change.then.call),
-    fault: brokenBy(view, row),
+  const written = writes(context, world, run, occasion);
+  if (written === null) {
+    to(withoutRun(world, ref), () => `${says()}; its write is refused: the fence has moved on`);
+    return;
+  }
+  const { decided, tables } = written;
+  const known: World = { ...world, tables, doubts: doubtsAfter(world.doubts, run.at, occasion) };
+  const fault = faultOf(world, run, decided, tables);
+  const { request, isLate } = decided;
+  if (request === null) {
+    to(withoutRun(known, ref), says, fault);
+    return;
+  }
+  const { payment, refund } = readingOf(tables, run.at);
+  const next: Run = {
+    ...run,
+    payment,
+    refund,
+    step: isLate ? { type: "is_late" } : { type: "waits", request },
   };
+  const sent = isLate ? { world: known, fault: null } : sends(context, known, run.at, request);
+  const told = () => `${says()}; next: ${request.value.call}`;
+  to(withRun(sent.world, context.refs.runs.of(next), ref), told, fault ?? sent.fault);
 }
 
-function decide({ shipped }: Context, view: ChargeView, occasion: Occasion): Change {
-  switch (occasion.type) {
-    case "begins": {
-      const again = shipped.decideFirst(view, accountView(occasion.account), occasion.markedNow);
-      return "type" in again ? occasion.change.value : again;
-    }
-    case "is_late":
-      return view.attempt.kind === "charge" ? shipped.leftUnknown(view, "get") : shipped.effectLeftUnknown(view);
-    case "hears": {
-      const { call } = occasion.request.value;
-      const outcome = occasion.outcome.value;
-      return isSend(call)
-        ? shipped.decideAfterSend(view, call, outcome as SendOutcome | RefundSendOutcome)
-        : shipped.decideAfterLookup(view, call, outcome as LookupOutcome | RefundLookupOutcome);
-    }
-  }
+function faultOf(world: World, run: Run, decided: Decided, tables: Tables): string | null {
+  if (run.stale !== null) return "a worker whose fence had moved on has written";
+  return decided.fault ?? leftAnEnd(world, tables, run.at);
 }
 
-/** As `isTooLate` of run-attempt.ts: however short the way from deciding to sending. */
-export function isTooLate({ shipped }: Context, view: ChargeView, call: Request["call"]): boolean {
-  if (!isSend(call)) return false;
-  return view.attempt.kind === "charge" ? call === "confirm" && shipped.budgetIsOver(view) : shipped.effectIsLate(view);
-}
-
-/** The row that `recordOutcome` hands to the store: made before its first wait, so it is there when the call returns. */
-function rowOf({ shipped }: Context, view: ChargeView, change: Change): AdvanceRow {
-  const rows: AdvanceRow[] = [];
-  const deps = {
-    advances: {
-      add: (row: AdvanceRow) => {
-        rows.push(row);
-        return Promise.resolve(null);
-      },
-    },
-    settings: { attemptLeaseMs: 1, retentionMs: 1 },
-  } as unknown as Deps;
-  const failure: { error?: unknown } = {};
-  shipped.recordOutcome(deps, view, change, { sentAt: null }).catch((error: unknown) => {
-    failure.error = error;
-  });
-  const [row] = rows;
-  if (row === undefined) {
-    // Says why: the same function throws that recordOutcome has just called.
-    shipped.applyChange(view, change);
-    throw new Error("recordOutcome wrote nothing");
-  }
-  return withoutIds(row);
-}
-
-/** Ids that are new each time, and what no decision reads. */
-function withoutIds(row: AdvanceRow): AdvanceRow {
-  const { event, review, key } = row;
-  return {
-    ...row,
-    timeline: [],
-    event: event === null ? null : { ...event, id: "", data: "" },
-    review: review === null ? null : { ...review, id: "" },
-    key: key === null ? null : { ...key, headers: null, body: null },
-    due_in_ms: row.due_in_ms === null ? null : 1,
-  };
-}
-
-/** What goes out next: made by the shipped code, seen by a provider that only takes it down. */
-export function requestOf(
+/** A call goes out. From here until something tells, its outcome is in doubt. */
+export function sends(
   context: Context,
-  view: ChargeView,
-  then: Then,
-  account: string | null,
-  moment: number,
-): Ref<Request> | null {
-  if (then.type === "wait" || then.type === "end") return null;
-  if (account === null) throw new Error("a worker without an account called the provider");
-  const recorder = recorderOf(account, agedMs(context, atOf(context, moment), moment, "sent"));
-  const { sendCall, askQuestion } = context.shipped;
-  const taken: unknown =
-    then.type === "send" ? sendCall(recorder, view, then.call) : askQuestion(recorder, view, then.question);
-  return context.refs.requests.of(taken as Request);
+  world: World,
+  at: number,
+  { value: request }: Ref<Request>,
+): { readonly world: World; readonly fault: string | null } {
+  if (!isSend(request.call)) return { world, fault: null };
+  const fault = brokenBySending(world, at, request.call, context.atMs(world.moment));
+  return { world: { ...world, doubts: world.doubts | (1 << at) }, fault };
 }
 
-function recorderOf(account: string, nowMs: number): PaymentProvider {
-  const blank: Omit<Request, "call"> = {
-    account,
-    key: null,
-    target: null,
-    parameters: null,
-    resend: false,
-    attemptId: null,
-    createdFromMs: null,
-    sentAtMs: nowMs,
-  };
-  const send = (
-    call: ProviderCall,
-    target: string | null,
-    parameters: string | null,
-    context: { readonly idempotencyKey: string; readonly resend: boolean },
-  ): Request => ({
-    ...blank,
-    call,
-    target,
-    parameters,
-    key: context.idempotencyKey,
-    resend: context.resend,
-  });
-  type Context = Parameters<PaymentProvider["createCharge"]>[1];
-  const recorder = {
-    createCharge: (parameters: string, context: Context) => send("create", null, parameters, context),
-    confirmCharge: (id: string, parameters: string, context: Context) => send("confirm", id, parameters, context),
-    cancelCharge: (id: string, context: Context) => send("fence", id, null, context),
-    captureCharge: (id: string, parameters: string, context: Context) => send("capture", id, parameters, context),
-    voidCharge: (id: string, parameters: string, context: Context) => send("cancel", id, parameters, context),
-    createRefund: (parameters: string, context: Context) => send("refund", null, parameters, context),
-    getCharge: (target: string): Request => ({ ...blank, call: "get", target }),
-    getRefund: (target: string): Request => ({ ...blank, call: "get_refund", target }),
-    findCharge: (sought: { attemptId: string; createdFrom: Date }): Request => ({
-      ...blank,
-      call: "find",
-      attemptId: sought.attemptId,
-      createdFromMs: sinceStart(sought.createdFrom.toISOString()),
-    }),
-    findRefund: (sought: { attemptId: string; chargeId: string }): Request => ({
-      ...blank,
-      call: "find_refund",
-      target: sought.chargeId,
-      attemptId: sought.attemptId,
-    }),
-  };
-  // sendCall and askQuestion hand on what the method returns: here, what would have gone out.
-  return recorder as unknown as PaymentProvider;
+/** Of a charge's object, which its captures and cancels write, too: it may be older than what was written since. */
+function isOldLook(world: World, run: Run, occasion: Occasion): occasion is Occasion & { type: "hears" } {
+  if (occasion.type !== "hears" || run.stale !== null) return false;
+  const { call } = occasion.request.value;
+  const { payment } = readingOf(world.tables, run.at);
+  return (call === "get" || call === "find") && run.payment.value.version !== payment.value.version;
+}
+
+function asksAgain(
+  context: Context,
+  world: World,
+  ref: Ref<Run>,
+  request: Ref<Request>,
+  says: () => string,
+  to: To,
+): void {
+  const { payment, refund } = readingOf(world.tables, ref.value.at);
+  const next = context.refs.runs.of({ ...ref.value, payment, refund, step: { type: "waits", request } });
+  to(withRun(world, next, ref), () => `${says()}; the payment was written meanwhile, so it asks again`);
+}
+
+/** Null: the fence has moved on. */
+function writes(
+  context: Context,
+  world: World,
+  run: Run,
+  occasion: Occasion,
+): { readonly decided: Decided; readonly tables: Tables } | null {
+  const present = readingOf(world.tables, run.at);
+  // Where it holds the fence, nobody else has written the attempt.
+  const attempt = run.stale ?? present.attempt;
+  const isOutdated = run.payment !== present.payment;
+  // The look at what has changed names the fence, too.
+  if (run.stale !== null && isOutdated) return null;
+  if (isOutdated) {
+    // What was read first is decided on first, and refused for the payment's version.
+    const first = decide(context, { ...present, attempt, payment: run.payment }, occasion, world.moment);
+    if (first.write === null) return { decided: first, tables: world.tables };
+  }
+  const decided = decide(context, { ...present, attempt }, occasion, world.moment);
+  if (decided.write === null) return { decided, tables: world.tables };
+  const tables = advance(context, world.tables, decided.write, world.moment);
+  return tables === null ? null : { decided, tables };
+}
+
+/** An answer that tells, or an answered question, ends the doubt about what was sent before. */
+function doubtsAfter(doubts: number, at: number, occasion: Occasion): number {
+  return occasion.type === "hears" && tells(occasion.outcome.value) ? doubts & ~(1 << at) : doubts;
+}
+
+function tells(outcome: Outcome): boolean {
+  switch (outcome.type) {
+    case "object":
+    case "refund":
+    case "declined":
+      return !outcome.replayed;
+    case "rejected":
+    case "not_performed":
+    case "found":
+    case "absent":
+    case "missing":
+      return true;
+    case "unanswered":
+    case "unknown":
+      return false;
+  }
 }

@@ -12,7 +12,7 @@ import type { Write } from "./store.js";
 import type { Stripe } from "./stripe.js";
 import type { Reply } from "./stripe-objects.js";
 import type { Outcome } from "./wire.js";
-import type { Committed, First } from "./commit.js";
+import type { Decided, First } from "./decide.js";
 import { type Run, textOfRun } from "./world.js";
 
 /** What a search has at hand: the code that it drives, what it searches, and what it has worked out so far. */
@@ -20,6 +20,8 @@ export interface Context extends Code {
   readonly scenario: Scenario;
   readonly policy: ChargePolicy;
   readonly ages: ReturnType<typeof agesOf>;
+  /** When the scenario's n-th moment is, in milliseconds since the start. */
+  atMs(moment: number): number;
   readonly refs: {
     readonly attempts: Refs<AttemptRow>;
     readonly payments: Refs<PaymentRow>;
@@ -44,7 +46,7 @@ export interface Context extends Code {
     readonly told: Memo<Ref<SideRow>>;
     readonly outcome: Memo<Ref<Outcome>>;
     readonly executed: Memo<{ readonly stripe: Ref<Stripe>; readonly reply: Ref<Reply> }>;
-    readonly committed: Memo<Committed>;
+    readonly decided: Memo<Decided>;
     readonly claimed: Memo<{ readonly attempt: Ref<AttemptRow>; readonly markedNow: boolean }>;
     readonly nudged: Memo<Ref<AttemptRow>>;
     readonly over: Memo<Ref<AttemptRow>>;
@@ -63,6 +65,11 @@ export function contextOf(code: Code, scenario: Scenario): Context {
     scenario,
     policy,
     ages: agesOf(policy, scenario.longestFlightMs),
+    atMs(moment) {
+      const at = scenario.moments[moment];
+      if (at === undefined) throw new Error(`the scenario has no moment ${moment}`);
+      return at.atMs;
+    },
     refs: {
       attempts: new Refs(),
       payments: new Refs(),
@@ -87,7 +94,7 @@ export function contextOf(code: Code, scenario: Scenario): Context {
       told: new Memo(),
       outcome: new Memo(),
       executed: new Memo(),
-      committed: new Memo(),
+      decided: new Memo(),
       claimed: new Memo(),
       nudged: new Memo(),
       over: new Memo(),

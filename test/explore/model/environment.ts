@@ -11,14 +11,16 @@ import type { To } from "./step.js";
 import { instruct, nudge } from "./store.js";
 import type { Stripe } from "./stripe.js";
 import { capture, type Intent, paid, withIntent } from "./stripe-objects.js";
-import { executed, may, nameOf, nowOf, readingOf, waysOf } from "./workers.js";
-import { viewOf } from "./commit.js";
+import { readingOf, viewOf } from "./decide.js";
+import { executed, waysOf } from "./requests.js";
+import { may } from "./scenario.js";
+import { nameOf, SAID } from "./words.js";
 import { HELD_MS } from "./wire.js";
 import type { World } from "./world.js";
 
 export type Actor = (context: Context, world: World, to: To) => void;
 
-/** Everybody but the workers. Each may act at any time, in any order. */
+/** Everybody but the workers, and time. Each may act at any time, in any order. */
 export const ENVIRONMENT: readonly Actor[] = [
   clients,
   requestsUnderWay,
@@ -28,7 +30,6 @@ export const ENVIRONMENT: readonly Actor[] = [
   dashboard,
   lapses,
   people,
-  time,
   restores,
 ];
 
@@ -45,7 +46,7 @@ function requestsUnderWay(context: Context, world: World, to: To): void {
     for (const { way, cost } of waysOf(context, world, request, false)) {
       const { stripe } = executed(context, world, request, way);
       if (stripe === world.stripe) continue;
-      const says = () => `a ${request.value.call} that was still under way is executed${way.answer === null ? "" : `: it ${way.answer}`}`;
+      const says = () => `a ${request.value.call} that was still under way is executed${way.answer === null ? "" : `: ${SAID[way.answer]}`}`;
       to({ ...world, flying, stripe, faults: world.faults - cost }, says);
     }
   }
@@ -163,7 +164,7 @@ function dashboard(context: Context, world: World, to: To): void {
 
 /** An authorisation that nobody captured ends at the provider. */
 function lapses(context: Context, world: World, to: To): void {
-  if (nowOf(context, world) < ACCEPTED.atMs + HELD_MS) return;
+  if (context.atMs(world.moment) < ACCEPTED.atMs + HELD_MS) return;
   for (const intent of world.stripe.value.intents) {
     if (intent.status !== "requires_capture") continue;
     const lapsed: Intent = { ...intent, status: "canceled", capturable: 0, cancellationReason: "automatic" };
@@ -191,7 +192,7 @@ function people(context: Context, world: World, to: To): void {
 }
 
 /** Requests fly no longer than assumed. */
-function time(context: Context, world: World, to: To): void {
+export function time(context: Context, world: World, to: To): void {
   const next = context.scenario.moments[world.moment + 1];
   if (next === undefined) return;
   const flying = world.flying.filter(({ value }) => next.atMs - value.sentAtMs < context.scenario.longestFlightMs);

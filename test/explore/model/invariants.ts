@@ -88,11 +88,7 @@ function chargedTwice({ scenario }: Context, { stripe, accepted }: World): strin
     if (owner === undefined) return `${intent.id} was charged for an attempt that was never accepted`;
     const request = scenario.requests[owner.request];
     const orderId = request?.operation === "payments.create" ? request.orderId : null;
-    const names = [
-      `the attempt ${owner.attemptId}`,
-      `the key ${request?.key ?? ""}`,
-      ...(orderId === null ? [] : [`the order ${orderId}`]),
-    ];
+    const names = [owner.paymentId, request?.key ?? "", ...(orderId === null ? [] : [orderId])];
     for (const name of names) {
       if (seen.has(name)) return `two charges for ${name}`;
       seen.add(name);
@@ -102,10 +98,13 @@ function chargedTwice({ scenario }: Context, { stripe, accepted }: World): strin
 }
 
 /** At most one refund an attempt, and never more given back than was captured. */
-function refundedTwice({ stripe }: World): string | null {
+function refundedTwice({ stripe, tables }: World): string | null {
   const made = stripe.value.refunds.filter(({ status }) => status !== "failed");
   const twice = made.find((one, at) => made.some((other, place) => place < at && attemptOf(other) === attemptOf(one)));
-  if (twice !== undefined) return `two refunds for the attempt ${attemptOf(twice) ?? "of nobody"}`;
+  if (twice !== undefined) {
+    const refund = tables.refunds.find(({ value }) => value.attempt_id === attemptOf(twice))?.value;
+    return `Stripe has made ${refund?.id ?? "a refund"} twice`;
+  }
   const over = stripe.value.intents.find((intent) => refundedOf(stripe.value, intent.id) > intent.received);
   return over === undefined ? null : `more was refunded of ${over.id} than was captured`;
 }
@@ -204,4 +203,14 @@ function forgotten({ tables, stripe, runs }: World): string | null {
 
 function providerObject(tables: World["tables"], payment: PaymentRow): string | null {
   return tables.attempts.find(({ value }) => value.id === payment.attempt_id)?.value.provider_payment_id ?? null;
+}
+
+/** Whether all attempts have ended, wait for a customer or a bank, or are before a person. */
+export function isEnd({ tables, runs }: World): boolean {
+  if (runs.length > 0) return false;
+  return tables.attempts.every(({ value: attempt }) => {
+    if (attempt.state === "completed" || attempt.state === "following") return true;
+    const at = tables.payments.findIndex(({ value }) => value.id === attempt.payment_id);
+    return tables.sides[at]?.value.review !== null;
+  });
 }

@@ -1,27 +1,33 @@
 import type { Code } from "../patched.js";
 import { followersOf, type Searchable } from "../search.js";
 import { contextOf } from "./context.js";
-import { ENVIRONMENT } from "./environment.js";
-import { brokenIn } from "./invariants.js";
+import { ENVIRONMENT, time } from "./environment.js";
+import { brokenIn, isEnd } from "./invariants.js";
 import type { Scenario } from "./scenario.js";
 import { startOf } from "./start.js";
-import type { Step } from "./step.js";
+import type { Step, To } from "./step.js";
 import { workers } from "./workers.js";
 import { keyOf, type World } from "./world.js";
 
 /** The scenario as a state machine, driven by `code`. */
 export async function machineOf(code: Code, scenario: Scenario): Promise<Searchable<World, Step>> {
   const context = contextOf(code, scenario);
-  const machine: any = {context,
+  const machine: Searchable<World, Step> = {
     initial: startOf(context),
     keyOf,
     follow(world, to) {
-      const tell = (next: World, says: () => string, fault: string | null = null) => to(next, { says, fault });
-      workers(context, world, tell);
-      for (const actor of ENVIRONMENT) actor(context, world, tell);
+      const tell =
+        (comesByItself: boolean): To =>
+        (next, says, fault = null) =>
+          to(next, { says, fault, isProgress: comesByItself && next.faults === world.faults });
+      workers(context, world, tell(true));
+      time(context, world, tell(true));
+      for (const actor of ENVIRONMENT) actor(context, world, tell(false));
     },
     faultOfStep: (step) => step.fault,
     faultOf: (world) => brokenIn(context, world),
+    isEnd,
+    isProgress: (step) => step.isProgress,
   };
   if (scenario.from === null) return machine;
   return { ...machine, initial: await faultless(machine, scenario.from) };

@@ -69,3 +69,7 @@ export interface Scenario {
   /** Workers whose fence has moved on are followed to their end, though they can write nothing. */
   readonly keepsStaleWorkers: boolean;
 }
+
+export function may({ scenario }: { readonly scenario: Scenario }, world: World, fault: Fault): boolean {
+  return world.faults > 0 && scenario.allowed.includes(fault);
+}

@@ -32,8 +32,7 @@ export function claim(
   moment: number,
 ): { readonly tables: Tables; readonly markedNow: boolean } | null {
   const ref = tables.attempts[at]!;
-  const isLeased = ref.value.lease === "live";
-  if (!ref.value.due || (context.rules.claimLeavesLeased && isLeased)) return null;
+  if (!ref.value.due || ref.value.lease === "live") return null;
   const claimed = context.memos.claimed.get(`${ref.id} ${account ?? ""} ${moment}`, () =>
     claimedAttempt(context, ref.value, account, moment),
   );
@@ -42,8 +41,8 @@ export function claim(
 }
 
 function claimedAttempt(context: Context, row: AttemptRow, account: string | null, moment: number) {
-  const { rules, refs, scenario } = context;
-  const nowMs = scenario.moments[moment]!.atMs;
+  const { rules, refs } = context;
+  const nowMs = context.atMs(moment);
   const markedNow =
     row.state === "started" &&
     account !== null &&

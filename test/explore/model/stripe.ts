@@ -44,6 +44,8 @@ export interface Way {
     | "rate_limited"
     /** 409: another request with this key is still running. */
     | "key_in_use"
+    /** 429 of another kind: another request holds the object. */
+    | "object_locked"
     /** A list that does not show what it should: more than Stripe's documentation allows. */
     | "lagging_list";
   /** What the card, or the refund's bank, says. Null where nobody is asked. */
@@ -57,6 +59,7 @@ export const BANK_ANSWERS = ["refunds", "refund_pends"] as const;
 export type Answer = (typeof CARD_ANSWERS)[number] | (typeof BANK_ANSWERS)[number];
 
 const RATE_LIMITED: Reply = failed(429, "rate_limit_error", "rate_limit");
+const OBJECT_LOCKED: Reply = failed(429, "invalid_request_error", "lock_timeout");
 const KEY_IN_USE: Reply = failed(409, "invalid_request_error", "idempotency_key_in_use");
 const SERVER_ERROR: Reply = failed(500, "api_error", null);
 const MISMATCH: Reply = failed(400, "idempotency_error", null);
@@ -83,6 +86,7 @@ export function execute(
 ): { readonly stripe: Stripe; readonly reply: Reply } {
   if (way.type === "rate_limited") return { stripe, reply: RATE_LIMITED };
   if (way.type === "key_in_use") return { stripe, reply: KEY_IN_USE };
+  if (way.type === "object_locked") return { stripe, reply: OBJECT_LOCKED };
   const { call } = request;
   if (!isSend(call)) {
     const shown = way.type === "lagging_list" ? { ...stripe, intents: [], refunds: [] } : stripe;

@@ -108,3 +108,14 @@ function textOf(ids: readonly number[]): string {
 export function sorted<T>(refs: readonly Ref<T>[]): readonly Ref<T>[] {
   return refs.length < 2 ? refs : refs.slice().sort((one, other) => one.id - other.id);
 }
+
+export function withRun(world: World, run: Ref<Run>, instead: Ref<Run> | null = null): World {
+  const others = instead === null ? world.runs : withoutRun(world, instead).runs;
+  return { ...world, runs: sorted([...others, run]) };
+}
+
+/** Two workers may be in one state: one of them goes. */
+export function withoutRun(world: World, run: Ref<Run>): World {
+  const at = world.runs.indexOf(run);
+  return { ...world, runs: world.runs.filter((_, place) => place !== at) };
+}

@@ -8,17 +8,10 @@ const LINES = {
     file: "src/store/advance.ts",
     line: "and a.fence = i.fence and a.state = i.from_state for update",
   },
-  /** …and so does the look at what has changed meanwhile. */
-  lookNamesFence: { file: "src/store/attempts.ts", line: "and a.id = ${held.attemptId} and a.fence = ${held.fence}" },
   /** A look that may be older than what was written since is not believed: the question is put again. */
   oldLooksAreNotBelieved: { file: "src/operations/run-attempt.ts", line: "if (again !== null) return again;" },
   /** What was decided in time and would go out too late does not. */
   lateCallsAreNotMade: { file: "src/operations/run-attempt.ts", line: 'if (isLate()) return "late";' },
-  /** An attempt under a live lease is never taken. */
-  claimLeavesLeased: {
-    file: "src/store/attempts.ts",
-    line: "? db`(a.lease_expires_at is null or a.lease_expires_at <= now())`",
-  },
   /** Only an attempt within its budget is sent at once; an older one is asked about first. */
   freshIsYoung: {
     file: "src/store/attempts.ts",
@@ -36,15 +29,15 @@ const LINES = {
   },
 } as const;
 
-export type StoreRules = Readonly<Record<keyof typeof LINES, boolean>>;
+export type Rules = Readonly<Record<keyof typeof LINES, boolean>>;
 
 /** `read` gives a source's text; `shipped` is what stands in the checkout, where every line must be, once. */
-export function storeRules(read: (file: string) => string, shipped: (file: string) => string): StoreRules {
+export function rulesOf(read: (file: string) => string, shipped: (file: string) => string): Rules {
   const rules = Object.entries(LINES).map(([name, { file, line }]) => {
     if (shipped(file).split(line).length !== 2) {
       throw new Error(`${file} does not hold the line of ${name} once: look at the model's store and workers again`);
     }
     return [name, read(file).includes(line)];
   });
-  return Object.fromEntries(rules) as StoreRules;
+  return Object.fromEntries(rules) as Rules;
 }

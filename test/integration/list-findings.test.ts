@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { ListedCharge, PageOutcome, PageRequest } from "../../src/domain/provider.js";
+import { reportOf } from "../../src/operations/list-findings.js";
+import { type Harness, pay, startHarness } from "../support/harness.js";
+import { withProvider } from "../support/provider-events.js";
+import {
+  COMPARING,
+  compareNow,
+  emptyRows,
+  findingWords,
+  type PaidObject,
+  payMany,
+  untilSettled,
+} from "../support/reconciliation.js";
+
+let harness: Harness;
+beforeAll(async () => {
+  harness = await startHarness({ env: COMPARING, workers: ["attempts"] });
+});
+beforeEach(() => emptyRows(harness));
+afterAll(() => harness.stop());
+
+async function payOne(input: Parameters<typeof payMany>[2] = {}): Promise<PaidObject> {
+  const [paid] = await payMany(harness, 1, input);
+  if (paid === undefined) throw new Error("nothing was paid");
+  return paid;
+}
+
+describe("an object that the list does not show", () => {
+  test("is no difference while the provider has it: the list may lag behind its objects", async () => {
+    await payMany(harness, 3);
+    await untilSettled(harness);
+    const listCharges = async (page: PageRequest): Promise<PageOutcome<ListedCharge>> => {
+      const listed = await harness.deps.provider.listCharges(page);
+      return listed.type === "page" ? { ...listed, items: listed.items.slice(1) } : listed;
+    };
+    await compareNow(withProvider(harness.deps, { listCharges }));
+    expect(await findingWords(harness)).toEqual([]);
+  });
+
+  test("is missing there when the provider says so, and its payment waits for a person", async () => {
+    const [gone, ...others] = await payMany(harness, 3);
+    await untilSettled(harness);
+    await harness.sandbox.control.removePaymentIntent(gone!.objectId);
+    await compareNow(harness.deps);
+    expect(others).toHaveLength(2);
+    expect(await findingWords(harness)).toEqual([`missing_there ${gone!.objectId} open`]);
+    const { sql } = harness.deps.db;
+    expect(await sql`select payment_id, reason from reviews`).toEqual([
+      { payment_id: gone!.paymentId, reason: "provider_object_missing" },
+    ]);
+  });
+});
+
+test("the report tells what the run compared, what is open, and what is unfinished on our own side", async () => {
+  const paid = await payOne();
+  await untilSettled(harness);
+  await harness.sandbox.control.patchPaymentIntent(paid.objectId, { amount: 4_300 });
+  await harness.deps.db.sql`
+    update attempts set unknown_since = now() - interval '2 days', due_at = now() + interval '1 hour'`;
+  const id = await compareNow(harness.deps);
+  expect(await reportOf(harness.deps, id)).toMatchObject({
+    run: { id, state: "completed", trigger: "command", error: null },
+    findings: [
+      {
+        kind: "amount_differs",
+        paymentId: paid.paymentId,
+        ours: { amount: 4_200, currency: "usd" },
+        theirs: { amount: 4_300, currency: "usd" },
+      },
+    ],
+    unfinished: { openReviews: 1, parkedEvents: 0, pastBound: [{ paymentId: paid.paymentId }] },
+  });
+  expect(await reportOf(harness.deps, "rec_none")).toBeNull();
+});
+
+test("a list that the key may not read is left out and told, and the others are compared", async () => {
+  const { objectId } = await payOne();
+  await untilSettled(harness);
+  await harness.sandbox.control.patchPaymentIntent(objectId, { amount: 4_300 });
+  await harness.sandbox.control.addFault({
+    match: { call: ["disputes.list", "balance_transactions.list"] },
+    times: null,
+    fault: { type: "error", status: 403 },
+  });
+  const report = await reportOf(harness.deps, await compareNow(harness.deps));
+  expect(report?.run).toMatchObject({
+    state: "completed",
+    error: "not compared, since the key may not read it: disputes, transactions",
+  });
+  expect(await findingWords(harness)).toEqual([`amount_differs ${objectId} open`]);
+  expect((await pay(harness)).type).toBe("final");
+});

@@ -1,0 +1,110 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { Comparison } from "../../src/operations/reconcile.js";
+import { beginRecoverySince } from "../../src/operations/recover.js";
+import { refund } from "../support/effects.js";
+import { documentOf, type Harness, newKey, pay, startHarness } from "../support/harness.js";
+import { COMPARING, findingsOf, loseRows, strayOf } from "../support/reconciliation.js";
+import { faultsAfterSettling } from "../support/settle-checks.js";
+import { until } from "../support/until.js";
+
+let harness: Harness;
+afterEach(() => harness.stop());
+
+interface Paid {
+  readonly key: string;
+  readonly id: string;
+}
+
+/** As after a failover that lost rows: what a test has deleted, and a person who says so. */
+async function recoverHere(since = new Date(Date.now() - 3_600_000)) {
+  const { deps } = harness;
+  const comparison = new Comparison(deps);
+  const id = await beginRecoverySince(deps, await comparison.accountOrThrow(), since);
+  return { id, comparison };
+}
+
+describe("what was lost is made again from the provider's object", () => {
+  test("a payment in each state is found where the provider has it, and its key never charges again", async () => {
+    harness = await startHarness({ env: COMPARING });
+    const lost: Record<string, Paid> = {};
+    const cases = {
+      succeeded: {},
+      authorized: { capture_method: "manual" },
+      requires_action: { payment_method: "pm_card_authenticationRequired" },
+    } as const;
+    for (const [status, input] of Object.entries(cases)) {
+      const key = newKey();
+      const document = documentOf(await pay(harness, { key, input }));
+      expect(document.status).toBe(status);
+      lost[status] = { key, id: document.id };
+    }
+    await loseRows(
+      harness,
+      Object.values(lost).map(({ id }) => id),
+    );
+    const { id, comparison } = await recoverHere();
+    expect(await comparison.drive(id)).toMatchObject({ state: "completed", repaired: 3 });
+    const { sql } = harness.deps.db;
+    const rebuilt = await sql<
+      { id: string; status: string; amount: string; merchant_order_id: string | null }[]
+    >`
+      select * from payments order by status`;
+    expect(rebuilt.map(({ status }) => status).toSorted()).toEqual(Object.keys(cases).toSorted());
+    expect(rebuilt).toMatchObject([{ amount: "4200" }, { amount: "4200" }, { amount: "4200" }]);
+    expect(await sql`select reason from timeline where from_status is null and refund_id is null`).toEqual([
+      { reason: "recovered_without_row" },
+      { reason: "recovered_without_row" },
+      { reason: "recovered_without_row" },
+    ]);
+    for (const { key } of Object.values(lost)) {
+      await expect(pay(harness, { key })).rejects.toMatchObject({ code: "idempotency_key_expired" });
+    }
+    expect(await faultsAfterSettling(harness)).toEqual([]);
+  });
+
+  test("an object that nobody confirmed is left for its client's next try, which adopts it", async () => {
+    harness = await startHarness({ env: COMPARING });
+    const key = newKey();
+    const { id, provider_payment_id: objectId } = documentOf(await pay(harness, { key }));
+    const stray = await strayOf(harness, { paymentId: id, objectId: String(objectId) });
+    await loseRows(harness, [id]);
+    await harness.sandbox.control.removePaymentIntent(String(objectId));
+    const { id: run, comparison } = await recoverHere();
+    await comparison.drive(run);
+    expect(await findingsOf(harness)).toMatchObject([
+      { kind: "orphaned_object", object_id: stray, state: "open" },
+    ]);
+    expect((await harness.sandbox.control.getPaymentIntent(stray)).payment_intent.status).toBe(
+      "requires_confirmation",
+    );
+  });
+
+  test("a refund is made again under its own attempt, so its key never refunds again", async () => {
+    harness = await startHarness({ env: COMPARING });
+    const { id } = documentOf(await pay(harness));
+    const key = newKey();
+    await refund(harness, id, 1_000, { key });
+    const { sql } = harness.deps.db;
+    await sql`delete from refunds`;
+    await sql`delete from attempts where kind = 'refund'`;
+    await sql`delete from idempotency_keys where operation = 'refunds.create'`;
+    await sql`delete from timeline where refund_id is not null`;
+    await sql`delete from outbox where type like 'refund.%'`;
+    await sql`delete from ledger_uncounted where fact like 'refunded:%'`;
+    await sql`delete from ledger_entries where fact like 'refunded:%'`;
+    await sql`update payments set amount_refunded = 0, refund_reserved = 0`;
+    const { id: run, comparison } = await recoverHere();
+    await comparison.drive(run);
+    const [row] = await until(
+      "a followed refund",
+      () => sql<{ status: string; amount: string }[]>`select * from refunds`,
+      ([one]) => one?.status === "succeeded",
+    );
+    expect(row).toMatchObject({ amount: "1000" });
+    await expect(refund(harness, id, 1_000, { key })).rejects.toMatchObject({
+      code: "idempotency_key_expired",
+    });
+    expect(await harness.sandbox.control.listRefunds()).toHaveLength(1);
+    expect(await faultsAfterSettling(harness)).toEqual([]);
+  });
+});

@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type Harness, startHarness } from "../support/harness.js";
+import {
+  COMPARING,
+  compareNow,
+  emptyRows,
+  findingsOf,
+  findingWords,
+  objectsById,
+  type PaidObject,
+  payMany,
+  strayOf,
+  untilSettled,
+} from "../support/reconciliation.js";
+
+let harness: Harness;
+beforeAll(async () => {
+  harness = await startHarness({ env: COMPARING, workers: ["attempts"] });
+});
+beforeEach(() => emptyRows(harness));
+afterAll(() => harness.stop());
+
+async function payOne(input: Parameters<typeof payMany>[2] = {}): Promise<PaidObject> {
+  const [paid] = await payMany(harness, 1, input);
+  if (paid === undefined) throw new Error("nothing was paid");
+  return paid;
+}
+
+const cancels = () => harness.sandbox.control.listRequests({ call: "payment_intents.cancel" });
+
+describe("an object of ours that nobody confirms", () => {
+  test("is canceled once, under a key of its own, and never looked at again", async () => {
+    const paid = await payOne();
+    const stray = await strayOf(harness, paid);
+    await untilSettled(harness);
+    for (let runs = 0; runs < 2; runs += 1) await compareNow(harness.deps);
+    expect(await findingWords(harness)).toEqual([`orphaned_object ${stray} repaired`]);
+    expect(await cancels()).toMatchObject([
+      { object_id: stray, idempotency_key: expect.stringMatching(`:orphan:${stray}$`) as string },
+    ]);
+    expect((await objectsById(harness)).get(stray)?.payment_intent.status).toBe("canceled");
+    expect((await objectsById(harness)).get(paid.objectId)?.successful_charges).toBe(1);
+  });
+
+  test("is left alone while a live attempt may still adopt it", async () => {
+    const paid = await payOne();
+    const stray = await strayOf(harness, paid);
+    await untilSettled(harness);
+    await harness.deps.db.sql`
+      update attempts set state = 'create_unknown', provider_payment_id = null, unresolved = true,
+             due_at = now() + interval '1 hour', lease_owner = 'somebody', lease_expires_at = now() + interval '1 hour'`;
+    await harness.deps.db.sql`update payments set status = 'processing'`;
+    await compareNow(harness.deps);
+    expect(await cancels()).toEqual([]);
+    expect((await objectsById(harness)).get(stray)?.payment_intent.status).toBe("requires_confirmation");
+  });
+
+  test("is left alone where no row names it, since its client's next try may adopt it", async () => {
+    const paid = await payOne();
+    const stray = await strayOf(harness, paid);
+    await untilSettled(harness);
+    await harness.sandbox.control.patchPaymentIntent(stray, {
+      metadata: { payment_attempt_id: "att_lost", tenant_id: harness.caller.tenantId },
+    });
+    await compareNow(harness.deps);
+    expect(await findingWords(harness)).toEqual([`orphaned_object ${stray} open`]);
+    expect(await cancels()).toEqual([]);
+  });
+
+  test("is canceled where no row names it once the provider's keys of its time are gone", async () => {
+    const paid = await payOne();
+    const stray = await strayOf(harness, paid);
+    await untilSettled(harness);
+    await harness.sandbox.control.patchPaymentIntent(stray, {
+      metadata: { payment_attempt_id: "att_lost", tenant_id: harness.caller.tenantId },
+    });
+    const late = { ...harness.deps, settings: { ...harness.deps.settings, providerKeyLifetimeMs: 1 } };
+    await compareNow(late);
+    expect(await findingWords(harness)).toEqual([`orphaned_object ${stray} repaired`]);
+  });
+
+  test("whose cancel is lost is canceled by a later run", async () => {
+    const stray = await strayOf(harness, await payOne());
+    await untilSettled(harness);
+    const match = { call: "payment_intents.cancel" };
+    await harness.sandbox.control.addFault({ match, times: 1, fault: { type: "error", status: 500 } });
+    await compareNow(harness.deps);
+    expect(await findingsOf(harness)).toMatchObject([
+      { object_id: stray, state: "open", detail: expect.stringContaining("came to unknown") as string },
+    ]);
+    await compareNow(harness.deps);
+    expect(await findingWords(harness)).toEqual([`orphaned_object ${stray} repaired`]);
+  });
+});
+
+test("a second object on which money moved is a person's to judge, and nothing is done to it", async () => {
+  const paid = await payOne();
+  const second = await strayOf(harness, paid, true);
+  await untilSettled(harness);
+  await compareNow(harness.deps);
+  expect(await findingWords(harness)).toEqual([`second_object ${second} open`]);
+  const { sql } = harness.deps.db;
+  expect(await sql`select payment_id, reason from reviews`).toEqual([
+    { payment_id: paid.paymentId, reason: "provider_object_stray" },
+  ]);
+  expect((await objectsById(harness)).get(second)?.payment_intent.status).toBe("succeeded");
+});
+
+test("another installation's objects on the same account, and what carries no marks, are none of ours", async () => {
+  const stray = await strayOf(harness, await payOne(), true);
+  await untilSettled(harness);
+  const metadata = { payment_attempt_id: "att_1", tenant_id: "ten_elsewhere" };
+  await harness.sandbox.control.patchPaymentIntent(stray, { metadata });
+  await compareNow(harness.deps);
+  await harness.sandbox.control.patchPaymentIntent(stray, { metadata: {} });
+  await compareNow(harness.deps);
+  expect(await findingWords(harness)).toEqual([]);
+});
