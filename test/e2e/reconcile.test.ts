@@ -95,6 +95,12 @@ describeWithFaults("comparing with the provider by the command line", () => {
       expect((JSON.parse(stdout) as Report).findings).toMatchObject([{ object_id: first(), state: "gone" }]);
     });
 
+    it.each(["reconcile", "recover"])("%s --help tells what it is for", async (command) => {
+      const { exit, stdout } = await pawl(command, "--help");
+      expect(exit.code).toBe(0);
+      expect(stdout).toContain(`Usage: pawl ${command}`);
+    });
+
     it.each([
       ["reconcile", "--from", "yesterday"],
       ["reconcile", "--json", "--csv"],

@@ -39,7 +39,10 @@ export async function thePatchedCode(patches: readonly Patch[]): Promise<Code> {
     const text = texts.get(file) ?? read(file);
     const places = text.split(find).length - 1;
     if (places !== 1) throw new Error(`${file} holds the text to be replaced ${places} times: ${find}`);
-    texts.set(file, text.replace(find, () => replace));
+    texts.set(
+      file,
+      text.replace(find, () => replace),
+    );
   }
   const patchedText = (file: string) => texts.get(file) ?? read(file);
   return { shipped: await bundle(texts), rules: rulesOf(patchedText, read) };

@@ -25,7 +25,8 @@ function facts({ tables, stripe }: World): Map<string, string> {
   for (const { value } of tables.payments) known.set(value.id, value.status);
   for (const { value } of tables.attempts) known.set(`${value.kind} of ${value.payment_id}`, value.state);
   for (const { value } of tables.refunds) known.set(value.id, value.status);
-  for (const [orderId, holder] of Object.entries(tables.orders.value)) known.set(orderId, `held by ${holder}`);
+  for (const [orderId, holder] of Object.entries(tables.orders.value))
+    known.set(orderId, `held by ${holder}`);
   for (const intent of stripe.value.intents) known.set(intent.id, intent.status);
   for (const refund of stripe.value.refunds) known.set(refund.id, refund.status);
   return known;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { ListedCharge, PageOutcome, PageRequest } from "../../src/domain/provider.js";
 import { reportOf } from "../../src/operations/list-findings.js";
+import { readBacklog } from "../../src/operations/read-backlog.js";
 import { type Harness, pay, startHarness } from "../support/harness.js";
 import { withProvider } from "../support/provider-events.js";
 import {
@@ -72,6 +73,9 @@ test("the report tells what the run compared, what is open, and what is unfinish
     unfinished: { openReviews: 1, parkedEvents: 0, pastBound: [{ paymentId: paid.paymentId }] },
   });
   expect(await reportOf(harness.deps, "rec_none")).toBeNull();
+  const backlog = await readBacklog(harness.deps);
+  expect(backlog).toMatchObject({ openFindings: 1, isRecovering: false });
+  expect(backlog.secondsSinceCompared).toBeGreaterThanOrEqual(0);
 });
 
 test("a list that the key may not read is left out and told, and the others are compared", async () => {

@@ -44,7 +44,8 @@ describe("a refund", () => {
       ),
     );
     const outcomes = answers.map(outcomeOf).toSorted();
-    expect(outcomes).toEqual([...Array(6).fill("201"), ...Array(4).fill("422 amount_too_large")]);
+    expect(outcomes.filter((outcome) => outcome === "201")).toHaveLength(6);
+    expect(outcomes.filter((outcome) => outcome === "422 amount_too_large")).toHaveLength(4);
     expect(await getPayment(harness.deps, harness.caller, id)).toMatchObject({ amountRefunded: 9_000 });
   });
 

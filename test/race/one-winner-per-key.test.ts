@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { KeyedAnswer } from "../../src/operations/keyed-request.js";
 import type { Deps } from "../../src/operations/deps.js";
+import type { KeyedAnswer } from "../../src/operations/keyed-request.js";
 import { documentOf, type Harness, newKey, pay } from "../support/harness.js";
 import { onlyObject, PATIENT, useStage, wireOf } from "../support/stage.js";
 

@@ -11,9 +11,9 @@ import {
   readEndState,
   sumOf,
 } from "./end-state.js";
+import { EPOCH_MS } from "./host.js";
 import { nameOf } from "./merchant.js";
 import type { Intent } from "./provider-objects.js";
-import { EPOCH_MS } from "./simulated-database.js";
 import type { World } from "./world.js";
 
 /** What our rows, the provider's objects and everybody's logs say against each other, when all is over. */
@@ -28,6 +28,7 @@ export async function faultsAtTheEnd(world: World, sql: Sql): Promise<string[]> 
     ...(world.notices.open === 0
       ? []
       : [`${String(world.notices.open)} events of the provider's were never taken`]),
+    ...openFindings(rows),
     ...rows.attempts.flatMap((attempt) => stuck(attempt, rows)),
     ...rows.payments.flatMap((payment) => [
       ...paymentFaults(payment, rows, world),
@@ -54,6 +55,14 @@ function lateConfirms(attempt: AttemptRow, { log, settings }: World): string[] {
 
 function isInReview(paymentId: string, rows: EndState): boolean {
   return rows.reviews.some((review) => review.payment_id === paymentId);
+}
+
+/** What the last comparison with the provider still shows, though nobody is asked to look. */
+function openFindings(rows: EndState): string[] {
+  const open = rows.findings.filter(
+    ({ state, payment_id: id }) => state === "open" && (id === null || !isInReview(id, rows)),
+  );
+  return open.map(({ kind, object_id: id, detail }) => `the comparison shows ${kind} of ${id}: ${detail}`);
 }
 
 /** Ended, or a person's: nothing waits for what will never come. */

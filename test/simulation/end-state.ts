@@ -99,6 +99,13 @@ export interface EndState {
     state: string;
     outcome: string | null;
   }[];
+  readonly findings: readonly {
+    kind: string;
+    object_id: string;
+    payment_id: string | null;
+    state: string;
+    detail: string;
+  }[];
   readonly heldOrders: readonly { payment_id: string; merchant_order_id: string }[];
 }
 
@@ -115,6 +122,7 @@ export async function readEndState(sql: Sql): Promise<EndState> {
     reviews: await sql<EndState["reviews"][number][]>`select * from reviews where closed_at is null`,
     deliveries: await sql<EndState["deliveries"][number][]>`select * from deliveries`,
     providerEvents: await sql<EndState["providerEvents"][number][]>`select * from provider_events`,
+    findings: await sql<EndState["findings"][number][]>`select * from reconciliation_findings`,
     heldOrders: await sql<EndState["heldOrders"][number][]>`select * from order_ids`,
   };
 }

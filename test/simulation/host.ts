@@ -1,12 +1,16 @@
 import type { Random } from "./random.js";
 import type { Owner, Scheduler } from "./scheduler.js";
 
+/** When every simulation begins. */
+export const EPOCH_MS = Date.UTC(2031, 0, 1);
+
 /**
- * What the product takes from its host without asking for it: chance, and timers. While a simulation runs they are the
+ * What the product takes from its host without asking for it: chance, the time that ids tell, and timers. While a simulation runs they are the
  * seed's and the simulation's, save inside `really`, where the database's client is at work.
  */
 const real = {
   random: Math.random,
+  now: Date.now,
   setTimeout: globalThis.setTimeout,
   clearTimeout: globalThis.clearTimeout,
 };
@@ -21,6 +25,7 @@ export async function simulatingHost<T>(
 ): Promise<T> {
   simulated = {
     random: () => random.next(),
+    now: () => EPOCH_MS + Math.floor(scheduler.nowMs),
     setTimeout: ((callback: () => void, ms = 0) => {
       const timer = new SimulatedTimer(scheduler.actingFor);
       scheduler.plan(
@@ -59,6 +64,7 @@ export async function really<T>(work: () => Promise<T>): Promise<T> {
 
 function use(host: typeof real): void {
   Math.random = host.random;
+  Date.now = host.now;
   globalThis.setTimeout = host.setTimeout;
   globalThis.clearTimeout = host.clearTimeout;
 }

@@ -1,4 +1,6 @@
+import type { ListedEvent } from "../../src/domain/provider.js";
 import { receiveProviderEvent } from "../../src/operations/receive-provider-event.js";
+import { readNotice } from "../../src/providers/stripe/notice.js";
 import type { ProviderNews } from "./provider-model.js";
 import type { SimulatedPayout } from "./provider-objects.js";
 import type { World } from "./world.js";
@@ -15,6 +17,8 @@ export class Notices {
   #count = 0;
   /** Not taken by us yet. */
   open = 0;
+  /** What never arrived: only a comparison with the provider can tell us. */
+  readonly givenUp: ListedEvent[] = [];
 
   constructor(world: World) {
     this.#world = world;
@@ -25,20 +29,25 @@ export class Notices {
     const object = isIntent
       ? { id: objectId, metadata: { payment_attempt_id: intent.attemptId, tenant_id: intent.tenantId } }
       : { id: objectId, payment_intent: intent.id };
-    this.#send(type, object, isIntent);
+    this.#send(type, object);
   }
 
   aboutPayout(payout: SimulatedPayout): void {
-    this.#send("payout.paid", { id: payout.id, automatic: true }, false);
+    this.#send("payout.paid", { id: payout.id, automatic: true });
   }
 
-  /** What only an event tells is not lost for good; of an object that we ask about ourselves, it may be. */
-  #send(type: string, object: object, mayBeLost: boolean): void {
+  #send(type: string, object: object): void {
     const { random, weather } = this.#world;
     this.#count += 1;
     const id = `evt_${String(this.#count)}`;
-    const notice = { id, type, body: JSON.stringify({ id, type, livemode: false, data: { object } }) };
-    if (mayBeLost && random.world.chance(weather().noticesLost)) return;
+    const body = JSON.stringify({ id, type, livemode: false, data: { object } });
+    const notice = { id, type, body };
+    if (random.world.chance(weather().noticesLost)) {
+      const read = readNotice(Buffer.from(body));
+      if (read === null) throw new Error(`a notice that cannot be read: ${body}`);
+      this.givenUp.push({ notice: read, payload: body });
+      return;
+    }
     const copies = random.world.chance(weather().noticesTwice) ? 2 : 1;
     for (let copy = 0; copy < copies; copy += 1) {
       const isLate = random.world.chance(weather().noticesLate);

@@ -1,5 +1,5 @@
-import { really } from "./host.js";
-import { EPOCH_MS, type SimulatedDatabase } from "./simulated-database.js";
+import { EPOCH_MS, really } from "./host.js";
+import type { SimulatedDatabase } from "./simulated-database.js";
 import type { WorkerName } from "./simulated-process.js";
 import type { World } from "./world.js";
 
@@ -15,6 +15,7 @@ interface DueTimes {
   readonly unrelayed: string | null;
   readonly uncounted: string | null;
   readonly overdrawn: string | null;
+  readonly comparing: string | null;
 }
 
 /**
@@ -82,6 +83,7 @@ export class Polling {
              (select min(due_at) from deliveries) as deliveries,
              (select min(created_at) from outbox where relayed_at is null) as unrelayed,
              (select 'now' from ledger_uncounted limit 1) as uncounted,
+             (select 'now' from reconciliation_runs where state = 'running' limit 1) as comparing,
              (select min(p.id) from payments p
                where p.refund_reserved > p.amount_captured and not exists (
                  select from refunds r where r.payment_id = p.id and r.external)) as overdrawn`,
@@ -92,6 +94,7 @@ export class Polling {
     this.#at("provider-events", due.events);
     this.#at("webhooks", due.deliveries);
     this.#at("relay", due.unrelayed);
+    if (due.comparing !== null) this.wake("comparison", 2_000);
     if (due.uncounted !== null) this.wake("ledger", 1_000);
   }
 

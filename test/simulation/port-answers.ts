@@ -8,6 +8,7 @@ import type {
   SendOutcome,
   UnknownReason,
 } from "../../src/domain/provider.js";
+import { EPOCH_MS } from "./host.js";
 import {
   CURRENCY,
   cardFailure,
@@ -16,7 +17,6 @@ import {
   type SimulatedRefund,
   type WireAnswer,
 } from "./provider-objects.js";
-import { EPOCH_MS } from "./simulated-database.js";
 
 /** What became of one request, as its sender sees it. */
 export type Arrival =

@@ -8,16 +8,20 @@ import type {
   ProviderLists,
   ProviderRefund,
 } from "../../src/domain/provider.js";
+import { EPOCH_MS } from "./host.js";
 import { type Arrival, chargeOf, disputeOf, evidenceOf, refundOf, unansweredOf } from "./port-answers.js";
 import type { ProviderModel } from "./provider-model.js";
 import { CURRENCY, feeOf, type Intent } from "./provider-objects.js";
-import { EPOCH_MS } from "./simulated-database.js";
 
 /** Asks over the network; what is read is read when the question arrives. */
 export type AskList = <Item>(about: string, read: () => readonly Item[]) => Promise<PageOutcome<Item>>;
 
 /** One page each, newest first: paging itself is the adapter's business, and is tested there. */
-export function listsOf(model: ProviderModel, ask: AskList): ProviderLists {
+export function listsOf(
+  model: ProviderModel,
+  undelivered: () => readonly ListedEvent[],
+  ask: AskList,
+): ProviderLists {
   const within = (page: PageRequest) => (one: { readonly createdAtMs: number }) => {
     const at = EPOCH_MS + one.createdAtMs;
     return at >= page.createdFrom.getTime() && at <= page.createdTo.getTime();
@@ -37,8 +41,10 @@ export function listsOf(model: ProviderModel, ask: AskList): ProviderLists {
     listDisputes: (page) =>
       ask<ProviderDispute>("list disputes", () => ofIntents(model.disputes.values(), page).map(disputeOf)),
     listTransactions: (page) =>
-      ask<ListedTransaction>("list transactions", () => intents(page).flatMap(transactionOf)),
-    listUndeliveredEvents: () => ask<ListedEvent>("list undelivered events", () => []),
+      ask<ListedTransaction>("list transactions", () =>
+        intents(page).flatMap((intent) => transactionsOf(intent, model)),
+      ),
+    listUndeliveredEvents: () => ask<ListedEvent>("list undelivered events", undelivered),
   };
 }
 
@@ -53,16 +59,19 @@ function listedCharge(intent: Intent): ListedCharge {
   };
 }
 
-function transactionOf(intent: Intent): ListedTransaction[] {
-  if (intent.captured === 0) return [];
+function transactionsOf(intent: Intent, model: ProviderModel): ListedTransaction[] {
+  const { id: chargeId, captured: amount } = intent;
+  const charge = { id: `txn_${chargeId}`, amount, fee: feeOf(amount), currency: CURRENCY };
+  const disputes = [...model.disputes.values()].filter((dispute) => dispute.intentId === chargeId);
   return [
-    {
-      id: `txn_${intent.id}`,
-      amount: intent.captured,
-      fee: feeOf(intent.captured),
-      currency: CURRENCY,
-      of: { type: "charge", chargeId: intent.id },
-    },
+    ...(amount === 0 ? [] : [{ ...charge, of: { type: "charge", chargeId } as const }]),
+    ...disputes.flatMap(({ id: disputeId, movements }) =>
+      movements.map(({ transactionId, ...movement }) => ({
+        ...movement,
+        id: transactionId,
+        of: { type: "dispute", disputeId, chargeId } as const,
+      })),
+    ),
   ];
 }
 

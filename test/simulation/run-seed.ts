@@ -43,6 +43,8 @@ interface Draw {
   readonly payouts: readonly number[];
   /** When what is past its retention is deleted. */
   readonly purges: readonly number[];
+  /** When we compare what we have with what the provider has. */
+  readonly comparisons: readonly number[];
   readonly habits: { dashboard: number; secondCards: number; disputes: number; lateRefundFailures: number };
 }
 
@@ -73,6 +75,7 @@ function draw(seed: number): Draw {
       : [],
     payouts: random.chance(0.4) ? [random.duration(10 * MINUTE_MS, 3 * HOUR_MS)] : [],
     purges: Array.from({ length: 4 }, () => random.whole(0, 4 * HOUR_MS)),
+    comparisons: Array.from({ length: 3 }, () => random.whole(0, 4 * HOUR_MS)),
     habits: {
       dashboard: some(0.05, 0.3),
       secondCards: some(0.1, 0.5),
@@ -99,6 +102,9 @@ export async function runSeed(seed: number, { database, flaws = {} }: SeedOption
     planStorm(world, drawn);
     await world.begin();
     await settle(world, drawn);
+    // The next hour's: it tells what no event did.
+    world.polling.wakeAt("comparison", 65 * MINUTE_MS);
+    await settle(world, drawn);
     world.merchants.askAgain();
     await settle(world, drawn);
   });
@@ -117,8 +123,9 @@ export async function runSeed(seed: number, { database, flaws = {} }: SeedOption
   };
 }
 
-function planStorm(world: World, { outages, nights, payouts, purges, stormMs }: Draw): void {
+function planStorm(world: World, { outages, nights, payouts, purges, comparisons, stormMs }: Draw): void {
   const { scheduler, polling } = world;
+  for (const atMs of comparisons) polling.wakeAt("comparison", atMs);
   for (const atMs of purges) polling.wakeAt("reaper", atMs);
   for (const { atMs, forMs } of outages) {
     scheduler.plan(atMs, `the provider is down for ${forMs} ms`, () => {

@@ -1,10 +1,7 @@
 import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
 import { type Database, openDatabase, type Sql } from "../../src/store/db.js";
-import { really } from "./host.js";
-
-/** When every simulation begins, by the database's clock. */
-export const EPOCH_MS = Date.UTC(2031, 0, 1);
+import { EPOCH_MS, really } from "./host.js";
 
 /** A real database whose `now()` is the simulation's: `simulation.now()` stands before PostgreSQL's own in the search path. */
 export interface SimulatedDatabase {

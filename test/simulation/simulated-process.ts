@@ -19,9 +19,10 @@ import { readNotice } from "../../src/providers/stripe/notice.js";
 import type { Database } from "../../src/store/db.js";
 import { WORKERS } from "../../workers/index.js";
 import type { Worker, WorkerDeps } from "../../workers/worker.js";
+import { EPOCH_MS } from "./host.js";
 import type { Random } from "./random.js";
 import type { Owner, Scheduler } from "./scheduler.js";
-import { EPOCH_MS, gatedDatabase, type SimulatedDatabase, type Statement } from "./simulated-database.js";
+import { gatedDatabase, type SimulatedDatabase, type Statement } from "./simulated-database.js";
 import type { StatementFate, Weather } from "./weather.js";
 
 export type WorkerName = Worker["name"];
@@ -191,7 +192,7 @@ export class SimulatedProcess implements Owner {
       return never();
     }
     if (random.chance(weather().freezes)) {
-      const ms = random.duration(1_000, 300_000);
+      const ms = random.duration(5_000, 300_000);
       scheduler.tell(`${this.name} stands still ${where} for ${ms} ms`);
       this.frozenUntilMs = scheduler.nowMs + ms;
     }

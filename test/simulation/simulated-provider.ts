@@ -3,6 +3,7 @@ import type {
   AccountOutcome,
   DisputeLookupOutcome,
   EffectInput,
+  ListedEvent,
   LookupOutcome,
   PaymentProvider,
   PayoutLookupOutcome,
@@ -12,6 +13,7 @@ import type {
   SendContext,
   SendOutcome,
 } from "../../src/domain/provider.js";
+import { EPOCH_MS } from "./host.js";
 import type { Network } from "./network.js";
 import {
   type Arrival,
@@ -33,7 +35,6 @@ import {
   type WireAnswer,
 } from "./provider-objects.js";
 import type { Owner } from "./scheduler.js";
-import { EPOCH_MS } from "./simulated-database.js";
 import type { WireLog } from "./wire-log.js";
 
 export interface ProviderParts {
@@ -42,6 +43,8 @@ export interface ProviderParts {
   readonly model: ProviderModel;
   readonly log: WireLog;
   readonly nowMs: () => number;
+  /** Events that the provider has given up. */
+  readonly undelivered: () => readonly ListedEvent[];
   /** A name that no other request has. */
   readonly nextRequest: () => string;
 }
@@ -95,7 +98,7 @@ export function simulatedProvider(parts: ProviderParts): PaymentProvider {
     findRefund: asks.findRefund,
     getDispute: asks.getDispute,
     getPayout: asks.getPayout,
-    ...listsOf(model, async (about, read) => {
+    ...listsOf(model, parts.undelivered, async (about, read) => {
       let items: ReturnType<typeof read> = [];
       const arrival = await parts.network.get(parts.owner, about, () => {
         items = read();

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 
 /** Ids that are drawn at random by the product, and so differ from one run of a seed to the next. */
-const IDS = /\b(pay|re|evt|tl|rev|we|req|att)_[0-9a-f]{32}\b/g;
+const IDS = /\b(pay|re|evt|tl|rev|we|req|att|rec)_[0-9a-f]{32}\b/g;
 
 /** What happened, line by line. Ids are shown by the order in which they first came up, so a seed tells one story. */
 export class Story {

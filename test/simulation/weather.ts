@@ -108,7 +108,7 @@ export function drawWeather(random: Random): Weather {
     },
     storedErrors: some(0.01, 0.06),
     deaths: some(0.0015, 0.006),
-    freezes: some(0.0005, 0.002),
+    freezes: some(0.001, 0.004),
     noticesTwice: some(0.1, 0.4),
     noticesLate: some(0.1, 0.4),
     noticesLost: some(0.05, 0.3),

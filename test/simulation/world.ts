@@ -1,6 +1,6 @@
 import type { Settings } from "../../src/config.js";
 import { attemptIdOf } from "../../src/operations/attempt-id.js";
-import { really } from "./host.js";
+import { EPOCH_MS, really } from "./host.js";
 import { Merchants, nameOf } from "./merchant.js";
 import { Network } from "./network.js";
 import { Notices } from "./notices.js";
@@ -12,7 +12,7 @@ import type { Intent } from "./provider-objects.js";
 import { Random } from "./random.js";
 import { Receivers } from "./receiver.js";
 import { Scheduler } from "./scheduler.js";
-import { EPOCH_MS, type SimulatedDatabase } from "./simulated-database.js";
+import type { SimulatedDatabase } from "./simulated-database.js";
 import { INSTALLATION_SECRET, isPassing, SimulatedProcess } from "./simulated-process.js";
 import { simulatedProvider } from "./simulated-provider.js";
 import { Story } from "./story.js";
@@ -155,6 +155,7 @@ export class World {
           network: this.#network,
           model: this.model,
           log: this.log,
+          undelivered: () => this.notices.givenUp,
           nowMs: () => scheduler.nowMs,
           nextRequest: () => {
             this.#requests += 1;

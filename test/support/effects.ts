@@ -64,7 +64,7 @@ export function outcomeOf(answer: KeyedAnswer): string {
 
 /** The whole document that was answered. */
 export function bodyOf(answer: KeyedAnswer): Record<string, unknown> {
-  if (answer.type === "processing") return answer.document as Record<string, unknown>;
+  if (answer.type === "processing") return answer.document;
   return JSON.parse(answer.response.body) as Record<string, unknown>;
 }
 

@@ -1,9 +1,16 @@
 import type { EffectRequest } from "../../../src/domain/admit-effect.js";
 import type { EffectInput } from "../../../src/domain/provider.js";
-import { textAt } from "./clock.js";
 import { OUR_ACCOUNT } from "./accounts.js";
+import { textAt } from "./clock.js";
 import type { Context } from "./context.js";
-import { type AttemptRow, type KeyRow, type PaymentRow, type RefundRow, replaced, type Tables } from "./rows.js";
+import {
+  type AttemptRow,
+  type KeyRow,
+  type PaymentRow,
+  type RefundRow,
+  replaced,
+  type Tables,
+} from "./rows.js";
 import type { ClientRequest } from "./scenario.js";
 import type { To } from "./step.js";
 import { readPayment } from "./store.js";
@@ -27,7 +34,8 @@ export function accepts(context: Context, world: World, at: number, to: To): voi
   const attemptId = context.shipped.attemptIdOf(SECRET, name, run);
   // The derived id stands already: the key's record was purged, and the request is refused.
   if (world.tables.attempts.some(({ value }) => value.id === attemptId)) return;
-  if (request.operation === "payments.create") acceptsPayment(context, world, at, request, { attemptId, run }, to);
+  if (request.operation === "payments.create")
+    acceptsPayment(context, world, at, request, { attemptId, run }, to);
   else acceptsEffect(context, world, at, request, { attemptId, run }, to);
 }
 
@@ -57,10 +65,12 @@ function acceptsPayment(
     payments: [...tables.payments, refs.payments.of(payment)],
     sides: [...tables.sides, refs.sides.of({ ledger: [], review: null })],
     keys: replaced(tables.keys, at, refs.keys.of(key)),
-    orders: orderId === null ? tables.orders : refs.orders.of({ ...tables.orders.value, [orderId]: payment.id }),
+    orders:
+      orderId === null ? tables.orders : refs.orders.of({ ...tables.orders.value, [orderId]: payment.id }),
   };
   const accepted = [...world.accepted, { attemptId: derived.attemptId, paymentId: payment.id, request: at }];
-  const says = () => `the client's request ${request.key}${derived.run > 1 ? ", sent again," : ""} is accepted as ${payment.id}`;
+  const says = () =>
+    `the client's request ${request.key}${derived.run > 1 ? ", sent again," : ""} is accepted as ${payment.id}`;
   to({ ...world, tables: next, accepted }, says);
 }
 
@@ -122,7 +132,14 @@ function chargeAttempt(
   );
   if (!prepared.ok) throw new Error(prepared.detail);
   const { parameters } = prepared;
-  return attemptRow(payment, { id: attemptId, kind: "charge", run, parameters, key: request.key, operation: request.operation });
+  return attemptRow(payment, {
+    id: attemptId,
+    kind: "charge",
+    run,
+    parameters,
+    key: request.key,
+    operation: request.operation,
+  });
 }
 
 function acceptsEffect(
@@ -147,7 +164,10 @@ function acceptsEffect(
     if (admission.passing) return;
     const answered: KeyRow = { state: "completed", run: derived.run, status: 409, payment_id: payment.id };
     const keys = replaced(tables.keys, at, refs.keys.of(answered));
-    to({ ...world, tables: { ...tables, keys } }, () => `the client's ${effect.kind} is refused: ${admission.code}`);
+    to(
+      { ...world, tables: { ...tables, keys } },
+      () => `the client's ${effect.kind} is refused: ${admission.code}`,
+    );
     return;
   }
   const chargeId = payment.providerPaymentId;
@@ -157,7 +177,8 @@ function acceptsEffect(
     tenantId: TENANT,
   });
   if (!prepared.ok) throw new Error(prepared.detail);
-  const refund = effect.kind === "refund" ? refundRow(context, world, row.value, derived, admission.amount ?? 0) : null;
+  const refund =
+    effect.kind === "refund" ? refundRow(context, world, row.value, derived, admission.amount ?? 0) : null;
   const attempt: AttemptRow = {
     ...attemptRow(row.value, { ...derivedRow(derived, effect, request), parameters: prepared.parameters }),
     amount: admission.amount,
@@ -215,7 +236,10 @@ function refundRow(
   };
 }
 
-function effectOf({ operation, amount }: Exclude<ClientRequest, { operation: "payments.create" }>): EffectRequest {
+function effectOf({
+  operation,
+  amount,
+}: Exclude<ClientRequest, { operation: "payments.create" }>): EffectRequest {
   switch (operation) {
     case "payments.capture":
       return { kind: "capture", amount };

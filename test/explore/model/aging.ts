@@ -33,7 +33,8 @@ export function agedText(context: Context, text: string, moment: number, kind: A
 }
 
 export function agedAttempt(context: Context, row: AttemptRow, moment: number): AttemptRow {
-  const aged = (text: string | null, kind: Ages) => (text === null ? null : agedText(context, text, moment, kind));
+  const aged = (text: string | null, kind: Ages) =>
+    text === null ? null : agedText(context, text, moment, kind);
   return {
     ...row,
     created_at: agedText(context, row.created_at, moment, "created"),
@@ -65,9 +66,15 @@ export function agedStripe(context: Context, stripe: Stripe, moment: number): St
 
 function agedReply(context: Context, reply: Reply, moment: number): Reply {
   const { body } = reply;
-  return body === null || !("createdAtMs" in body) ? reply : { ...reply, body: agedIntent(context, body, moment) };
+  return body === null || !("createdAtMs" in body)
+    ? reply
+    : { ...reply, body: agedIntent(context, body, moment) };
 }
 
-function agedIntent<T extends { readonly createdAtMs: number }>(context: Context, intent: T, moment: number): T {
+function agedIntent<T extends { readonly createdAtMs: number }>(
+  context: Context,
+  intent: T,
+  moment: number,
+): T {
   return { ...intent, createdAtMs: agedMs(context, intent.createdAtMs, moment, "created") };
 }

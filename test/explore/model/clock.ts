@@ -22,7 +22,10 @@ export const ACCEPTED: Moment = { name: "the start", atMs: 0 };
 /** Within the minute in which a row alone may prove that nothing was sent. */
 export const BUDGET_OVER: Moment = { name: "the budget is over", atMs: BUDGET_MS + 10_000 };
 export const ROW_OLD: Moment = { name: "the budget has been over for long", atMs: 1_000_000 };
-export const LIFETIME_OVER: Moment = { name: "our trust in the provider's keys has ended", atMs: 23.5 * HOUR_MS };
+export const LIFETIME_OVER: Moment = {
+  name: "our trust in the provider's keys has ended",
+  atMs: 23.5 * HOUR_MS,
+};
 export const KEYS_PRUNED: Moment = { name: "the provider may have removed its keys", atMs: 24.6 * HOUR_MS };
 
 export const CUSTOMER_LATE: Moment = { name: "the customer has had the time there is", atMs: 2 * HOUR_MS };
@@ -62,7 +65,12 @@ export function agesOf(policy: ChargePolicy, longestFlightMs: number) {
  * The earliest moment that no comparison with one of the ages tells from `atMs`, at `nowMs` or later. Times that are
  * alike are written alike, so that states which differ by them alone are one.
  */
-export function alike(moments: readonly Moment[], nowMs: number, atMs: number, ages: readonly number[]): number {
+export function alike(
+  moments: readonly Moment[],
+  nowMs: number,
+  atMs: number,
+  ages: readonly number[],
+): number {
   const later = moments.filter((moment) => moment.atMs >= nowMs);
   const tell = (one: number) => ages.flatMap((age) => later.map((moment) => moment.atMs - one >= age)).join();
   return moments.find((moment) => moment.atMs <= atMs && tell(moment.atMs) === tell(atMs))?.atMs ?? atMs;

@@ -8,7 +8,7 @@ import type { To } from "./step.js";
 import { advance } from "./store.js";
 import { isSend } from "./stripe.js";
 import type { Outcome } from "./wire.js";
-import { type Run, withoutRun, withRun, type World } from "./world.js";
+import { type Run, type World, withoutRun, withRun } from "./world.js";
 
 /**
  * The worker commits what follows from the occasion, as `commit` of run-attempt.ts: what has changed meanwhile is read

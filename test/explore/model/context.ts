@@ -5,6 +5,7 @@ import type { Refund } from "../../../src/domain/refund.js";
 import type { Code } from "../patched.js";
 import { Memo, type Ref, Refs } from "../refs.js";
 import { agesOf, policyWith } from "./clock.js";
+import type { Decided, First } from "./decide.js";
 import type { Request } from "./request.js";
 import type { AttemptRow, KeyRow, PaymentRow, RefundRow, SideRow } from "./rows.js";
 import type { Scenario } from "./scenario.js";
@@ -12,7 +13,6 @@ import type { Write } from "./store.js";
 import type { Stripe } from "./stripe.js";
 import type { Reply } from "./stripe-objects.js";
 import type { Outcome } from "./wire.js";
-import type { Decided, First } from "./decide.js";
 import { type Run, textOfRun } from "./world.js";
 
 /** What a search has at hand: the code that it drives, what it searches, and what it has worked out so far. */

@@ -5,17 +5,17 @@ import { accepts } from "./accept.js";
 import { agedTo } from "./aging.js";
 import { ACCEPTED, sinceStart } from "./clock.js";
 import type { Context } from "./context.js";
+import { readingOf, viewOf } from "./decide.js";
+import { executed, waysOf } from "./requests.js";
 import type { AttemptRow, Tables } from "./rows.js";
+import { may } from "./scenario.js";
 import { EMPTY_TABLES } from "./start.js";
 import type { To } from "./step.js";
 import { instruct, nudge } from "./store.js";
 import type { Stripe } from "./stripe.js";
 import { capture, type Intent, paid, withIntent } from "./stripe-objects.js";
-import { readingOf, viewOf } from "./decide.js";
-import { executed, waysOf } from "./requests.js";
-import { may } from "./scenario.js";
-import { nameOf, SAID } from "./words.js";
 import { HELD_MS } from "./wire.js";
+import { nameOf, SAID } from "./words.js";
 import type { World } from "./world.js";
 
 export type Actor = (context: Context, world: World, to: To) => void;
@@ -46,7 +46,8 @@ function requestsUnderWay(context: Context, world: World, to: To): void {
     for (const { way, cost } of waysOf(context, world, request, false)) {
       const { stripe } = executed(context, world, request, way);
       if (stripe === world.stripe) continue;
-      const says = () => `a ${request.value.call} that was still under way is executed${way.answer === null ? "" : `: ${SAID[way.answer]}`}`;
+      const says = () =>
+        `a ${request.value.call} that was still under way is executed${way.answer === null ? "" : `: ${SAID[way.answer]}`}`;
       to({ ...world, flying, stripe, faults: world.faults - cost }, says);
     }
   }
@@ -57,9 +58,17 @@ function webhooks(context: Context, world: World, to: To): void {
   const { judgeCharge, judgeRefund } = context.shipped;
   const { stripe, tables } = world;
   for (const intent of stripe.value.intents) {
-    const owner = reference(tables, ({ value }) => value.kind === "charge" && value.provider_payment_id === intent.id);
+    const owner = reference(
+      tables,
+      ({ value }) => value.kind === "charge" && value.provider_payment_id === intent.id,
+    );
     const subject = { type: "charge", objectId: intent.id, ...marks(intent) } as const;
-    tells(context, world, judgeCharge(subject, false, owner, owner === null ? marked(tables, intent) : null), to);
+    tells(
+      context,
+      world,
+      judgeCharge(subject, false, owner, owner === null ? marked(tables, intent) : null),
+      to,
+    );
   }
   for (const refund of stripe.value.refunds) {
     const owner = reference(
@@ -87,7 +96,10 @@ function tells(
 }
 
 function marks({ metadata }: { readonly metadata: Readonly<Record<string, string>> }) {
-  return { attemptId: metadata[ATTEMPT_METADATA_KEY] ?? null, tenantId: metadata[TENANT_METADATA_KEY] ?? null };
+  return {
+    attemptId: metadata[ATTEMPT_METADATA_KEY] ?? null,
+    tenantId: metadata[TENANT_METADATA_KEY] ?? null,
+  };
 }
 
 function marked(tables: Tables, object: { readonly metadata: Readonly<Record<string, string>> }) {
@@ -141,7 +153,10 @@ function banks(context: Context, world: World, to: To): void {
       const follows = refund.status === "pending" || (refund.status === "succeeded" && status === "failed");
       if (!follows || !context.scenario.bank.includes("refund_pends")) continue;
       const refunds = stripe.refunds.map((one) => (one.id === refund.id ? { ...one, status } : one));
-      to(withStripe(context, world, { ...stripe, refunds }), () => `the bank says that ${refund.id} has ${status}`);
+      to(
+        withStripe(context, world, { ...stripe, refunds }),
+        () => `the bank says that ${refund.id} has ${status}`,
+      );
     }
   }
 }
@@ -155,7 +170,9 @@ function dashboard(context: Context, world: World, to: To): void {
       const held = intent.status === "requires_capture";
       if (!held && !(act === "cancel" && intent.status === "requires_action")) continue;
       const changed: Intent =
-        act === "capture" ? capture(intent, intent.capturable).intent : { ...intent, status: "canceled", capturable: 0 };
+        act === "capture"
+          ? capture(intent, intent.capturable).intent
+          : { ...intent, status: "canceled", capturable: 0 };
       const next = withStripe(context, world, withIntent(stripe, changed));
       to({ ...next, done: world.done | (1 << at) }, () => `somebody ${act}s ${intent.id} at the dashboard`);
     }
@@ -168,7 +185,10 @@ function lapses(context: Context, world: World, to: To): void {
   for (const intent of world.stripe.value.intents) {
     if (intent.status !== "requires_capture") continue;
     const lapsed: Intent = { ...intent, status: "canceled", capturable: 0, cancellationReason: "automatic" };
-    to(withStripe(context, world, withIntent(world.stripe.value, lapsed)), () => `the authorisation ${intent.id} lapses`);
+    to(
+      withStripe(context, world, withIntent(world.stripe.value, lapsed)),
+      () => `the authorisation ${intent.id} lapses`,
+    );
   }
 }
 
@@ -195,7 +215,9 @@ function people(context: Context, world: World, to: To): void {
 export function time(context: Context, world: World, to: To): void {
   const next = context.scenario.moments[world.moment + 1];
   if (next === undefined) return;
-  const flying = world.flying.filter(({ value }) => next.atMs - value.sentAtMs < context.scenario.longestFlightMs);
+  const flying = world.flying.filter(
+    ({ value }) => next.atMs - value.sentAtMs < context.scenario.longestFlightMs,
+  );
   to(agedTo(context, { ...world, flying }, world.moment + 1), () => `time passes: ${next.name}`);
 }
 

@@ -18,7 +18,12 @@ export function brokenBy(view: ChargeView, row: AdvanceRow): string | null {
 }
 
 /** What is wrong with a send: the barrier and the budget. */
-export function brokenBySending({ tables, doubts }: World, at: number, call: ProviderCall, nowMs: number): string | null {
+export function brokenBySending(
+  { tables, doubts }: World,
+  at: number,
+  call: ProviderCall,
+  nowMs: number,
+): string | null {
   if ((doubts & (1 << at)) !== 0) {
     return `${call} is sent while an earlier send is unknown, and no question has been answered since`;
   }
@@ -44,7 +49,9 @@ export function leftAnEnd({ tables: before, stripe }: World, after: Tables, at: 
 /** One event a fact: a status that changed is told, and nothing else is. */
 function untoldFact(view: ChargeView, { payment, refund, event }: AdvanceRow): string | null {
   const facts = [
-    ...(payment !== null && payment.to_status !== view.payment.status ? [`payment.${payment.to_status}`] : []),
+    ...(payment !== null && payment.to_status !== view.payment.status
+      ? [`payment.${payment.to_status}`]
+      : []),
     ...(refund !== null && refund.to_status !== view.refund?.status ? [`refund.${refund.to_status}`] : []),
   ];
   const told = event === null ? [] : [event.type];
@@ -84,7 +91,8 @@ function chargedTwice({ scenario }: Context, { stripe, accepted }: World): strin
     if (intent.charges > 1) return `${intent.id} was charged ${intent.charges} times`;
     if (!holdsMoney(intent)) continue;
     const owner = accepted.find((one) => one.attemptId === attemptOf(intent));
-    if (intent.account !== OUR_ACCOUNT) return `${intent.id} was charged through another account than the payment's`;
+    if (intent.account !== OUR_ACCOUNT)
+      return `${intent.id} was charged through another account than the payment's`;
     if (owner === undefined) return `${intent.id} was charged for an attempt that was never accepted`;
     const request = scenario.requests[owner.request];
     const orderId = request?.operation === "payments.create" ? request.orderId : null;
@@ -100,7 +108,9 @@ function chargedTwice({ scenario }: Context, { stripe, accepted }: World): strin
 /** At most one refund an attempt, and never more given back than was captured. */
 function refundedTwice({ stripe, tables }: World): string | null {
   const made = stripe.value.refunds.filter(({ status }) => status !== "failed");
-  const twice = made.find((one, at) => made.some((other, place) => place < at && attemptOf(other) === attemptOf(one)));
+  const twice = made.find((one, at) =>
+    made.some((other, place) => place < at && attemptOf(other) === attemptOf(one)),
+  );
   if (twice !== undefined) {
     const refund = tables.refunds.find(({ value }) => value.attempt_id === attemptOf(twice))?.value;
     return `Stripe has made ${refund?.id ?? "a refund"} twice`;
@@ -117,7 +127,8 @@ function provenWrongly({ tables, stripe }: World): string | null {
     const charged = stripe.value.intents.find(
       (intent) => attemptOf(intent) === payment.attempt_id && holdsMoney(intent),
     );
-    if (charged !== undefined) return `${payment.id} was proven to be without effect, and ${charged.id} is charged`;
+    if (charged !== undefined)
+      return `${payment.id} was proven to be without effect, and ${charged.id} is charged`;
   }
   for (const { value: refund } of tables.refunds) {
     const failure = refund.failure as { readonly retry?: string } | null;
@@ -132,8 +143,10 @@ function provenWrongly({ tables, stripe }: World): string | null {
 function wrongAmounts({ tables }: World): string | null {
   for (const [at, { value: payment }] of tables.payments.entries()) {
     const { amount_captured: captured, amount_refunded: refunded, refund_reserved: reserved } = payment;
-    const inOrder = captured >= reserved && reserved >= refunded && refunded >= 0 && payment.amount >= captured;
-    if (!inOrder) return `${payment.id} has captured ${captured}, refunded ${refunded} and reserved ${reserved}`;
+    const inOrder =
+      captured >= reserved && reserved >= refunded && refunded >= 0 && payment.amount >= captured;
+    if (!inOrder)
+      return `${payment.id} has captured ${captured}, refunded ${refunded} and reserved ${reserved}`;
     const wrong = wrongBooks(payment, tables.sides[at]?.value.ledger ?? []);
     if (wrong !== null) return wrong;
   }
@@ -162,8 +175,10 @@ function stuck({ scenario }: Context, { tables }: World): string | null {
   for (const [at, { value: payment }] of tables.payments.entries()) {
     const due = tables.attempts.some(({ value }) => value.payment_id === payment.id && value.due);
     const reviewed = tables.sides[at]?.value.review !== null;
-    if (OPEN.includes(payment.status) && !due && !reviewed) return `${payment.id} is ${payment.status}, and nothing is due`;
-    if (payment.status === "needs_review" && !reviewed) return `${payment.id} needs a review, and none is open`;
+    if (OPEN.includes(payment.status) && !due && !reviewed)
+      return `${payment.id} is ${payment.status}, and nothing is due`;
+    if (payment.status === "needs_review" && !reviewed)
+      return `${payment.id} needs a review, and none is open`;
     if (payment.open_effect !== null && !due) return `${payment.id} waits for an effect that is not due`;
   }
   for (const { value: refund } of tables.refunds) {
@@ -202,7 +217,9 @@ function forgotten({ tables, stripe, runs }: World): string | null {
 }
 
 function providerObject(tables: World["tables"], payment: PaymentRow): string | null {
-  return tables.attempts.find(({ value }) => value.id === payment.attempt_id)?.value.provider_payment_id ?? null;
+  return (
+    tables.attempts.find(({ value }) => value.id === payment.attempt_id)?.value.provider_payment_id ?? null
+  );
 }
 
 /** Whether all attempts have ended, wait for a customer or a bank, or are before a person. */

@@ -36,15 +36,14 @@ export async function machineOf(code: Code, scenario: Scenario): Promise<Searcha
 const LONGEST_PREFIX = 60;
 
 /** The first state that fits on the way on which nothing goes wrong, each first step taken. */
-async function faultless(
-  machine: Searchable<World, Step>,
-  fits: (world: World) => boolean,
-): Promise<World> {
+async function faultless(machine: Searchable<World, Step>, fits: (world: World) => boolean): Promise<World> {
   let world = machine.initial;
   for (let steps = 0; steps < LONGEST_PREFIX; steps += 1) {
     if (fits(world)) return world;
     const followers = await followersOf(machine, world);
-    const next = followers.find(({ state }) => state.faults === world.faults && state.moment === world.moment);
+    const next = followers.find(
+      ({ state }) => state.faults === world.faults && state.moment === world.moment,
+    );
     if (next === undefined) break;
     world = next.state;
   }

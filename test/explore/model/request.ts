@@ -1,5 +1,5 @@
-import type { ProviderCall } from "../../../src/domain/provider.js";
 import type { Question } from "../../../src/domain/charge-change.js";
+import type { ProviderCall } from "../../../src/domain/provider.js";
 
 /** One request to Stripe, from when it is sent until it has been executed: a message that may land at any later step. */
 export interface Request {

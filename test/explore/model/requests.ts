@@ -2,7 +2,7 @@ import type { Ref } from "../refs.js";
 import type { Context } from "./context.js";
 import type { Request } from "./request.js";
 import { may } from "./scenario.js";
-import { execute, isSend, mayBePruned, savedAnswer, type Stripe, type Way } from "./stripe.js";
+import { execute, isSend, mayBePruned, type Stripe, savedAnswer, type Way } from "./stripe.js";
 import type { Reply } from "./stripe-objects.js";
 import { sorted, type World } from "./world.js";
 
@@ -50,10 +50,12 @@ function serverErrors(context: Context, world: World, request: Request): Costing
   const after = answersTo(context.scenario, request).filter((answer) => answer !== "misleads");
   return [
     { way: { type: "error_before_effect", answer: null, pruned: false }, cost: 1 },
-    ...after.map((answer): CostingWay => ({
-      way: { type: "error_after_effect", answer, pruned: false },
-      cost: 1,
-    })),
+    ...after.map(
+      (answer): CostingWay => ({
+        way: { type: "error_after_effect", answer, pruned: false },
+        cost: 1,
+      }),
+    ),
   ];
 }
 

@@ -9,7 +9,10 @@ const LINES = {
     line: "and a.fence = i.fence and a.state = i.from_state for update",
   },
   /** A look that may be older than what was written since is not believed: the question is put again. */
-  oldLooksAreNotBelieved: { file: "src/operations/run-attempt.ts", line: "if (again !== null) return again;" },
+  oldLooksAreNotBelieved: {
+    file: "src/operations/run-attempt.ts",
+    line: "if (again !== null) return again;",
+  },
   /** What was decided in time and would go out too late does not. */
   lateCallsAreNotMade: { file: "src/operations/run-attempt.ts", line: 'if (isLate()) return "late";' },
   /** Only an attempt within its budget is sent at once; an older one is asked about first. */
@@ -35,7 +38,9 @@ export type Rules = Readonly<Record<keyof typeof LINES, boolean>>;
 export function rulesOf(read: (file: string) => string, shipped: (file: string) => string): Rules {
   const rules = Object.entries(LINES).map(([name, { file, line }]) => {
     if (shipped(file).split(line).length !== 2) {
-      throw new Error(`${file} does not hold the line of ${name} once: look at the model's store and workers again`);
+      throw new Error(
+        `${file} does not hold the line of ${name} once: look at the model's store and workers again`,
+      );
     }
     return [name, read(file).includes(line)];
   });

@@ -3,7 +3,7 @@ import type { Instruction } from "../../../src/domain/instruction.js";
 import type { Payment } from "../../../src/domain/payment.js";
 import type { Refund } from "../../../src/domain/refund.js";
 import type { AdvanceRow } from "../../../src/store/advance.js";
-import { type Ref, pair } from "../refs.js";
+import { pair, type Ref } from "../refs.js";
 import { agedAttempt } from "./aging.js";
 import { BUDGET_MS, sinceStart, textAt } from "./clock.js";
 import type { Context } from "./context.js";

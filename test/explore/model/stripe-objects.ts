@@ -1,8 +1,5 @@
 import type { ProviderCall } from "../../../src/domain/provider.js";
-import {
-  readChargeParameters,
-  readEffectParameters,
-} from "../shipped.js";
+import { readChargeParameters, readEffectParameters } from "../shipped.js";
 import type { Request } from "./request.js";
 import type { Answer, Stripe } from "./stripe.js";
 
@@ -164,7 +161,12 @@ export function paid(intent: Intent): Intent {
   };
 }
 
-const CANCELABLE = ["requires_payment_method", "requires_confirmation", "requires_action", "requires_capture"];
+const CANCELABLE = [
+  "requires_payment_method",
+  "requires_confirmation",
+  "requires_action",
+  "requires_capture",
+];
 
 function cancel(intent: Intent): ReturnType<IntentCall> {
   if (!CANCELABLE.includes(intent.status)) return { intent, refusal: UNEXPECTED_STATE };

@@ -5,8 +5,8 @@ import {
   type Effect,
   type Intent,
   performCall,
-  readObject,
   type Reply,
+  readObject,
   type StripeRefund,
 } from "./stripe-objects.js";
 

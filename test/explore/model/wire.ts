@@ -81,7 +81,11 @@ function refundOf(shipped: typeof Shipped, answer: WireAnswer) {
 
 function wireAnswer(reply: Reply | null): WireAnswer {
   const error = reply?.error ?? null;
-  const evidence: Evidence = { httpStatus: reply?.status ?? null, code: error?.code ?? null, requestId: null };
+  const evidence: Evidence = {
+    httpStatus: reply?.status ?? null,
+    code: error?.code ?? null,
+    requestId: null,
+  };
   return {
     fault: reply === null ? "timeout" : null,
     status: reply?.status ?? null,
@@ -123,7 +127,9 @@ function intentBody(intent: Intent): object {
     last_payment_error: intent.failed ? { type: "card_error", code: "card_declined" } : null,
     cancellation_reason: intent.cancellationReason,
     client_secret: `${intent.id}_secret`,
-    next_action: waits ? { type: "redirect_to_url", redirect_to_url: { url: "https://bank.test/3ds" } } : null,
+    next_action: waits
+      ? { type: "redirect_to_url", redirect_to_url: { url: "https://bank.test/3ds" } }
+      : null,
     latest_charge: intent.charges === 0 ? null : latestCharge(intent),
   };
 }

@@ -10,7 +10,7 @@ import type { To } from "./step.js";
 import { claim, endLease } from "./store.js";
 import { outcomeOf } from "./wire.js";
 import { nameOf, wordsOf, wordsOfWay } from "./words.js";
-import { type Run, sorted, withoutRun, withRun, type World } from "./world.js";
+import { type Run, sorted, type World, withoutRun, withRun } from "./world.js";
 
 /**
  * The workers, in the loop of src/operations/run-attempt.ts. A call goes out in the same step as the commit before it:
