@@ -16,7 +16,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "unit",
-          include: ["test/{unit,sandbox,tidy,embedded-postgres}/**/*.test.ts"],
+          include: ["test/{unit,explore,sandbox,tidy,embedded-postgres}/**/*.test.ts"],
           sequence: { groupOrder: 0 },
         },
       },

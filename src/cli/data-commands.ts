@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { readConfig } from "../config.js";
 import { paymentDocument } from "../domain/documents.js";
 import { isScope, SCOPES, type Scope } from "../domain/scopes.js";
+import { timelineEntryDocument } from "../domain/timeline-entry.js";
 import {
   createApiKey,
   createTenant,
@@ -144,27 +145,13 @@ export function paymentsCommand(): Command {
       const shown = await withStore((store) => showPayment(store, id));
       if (shown === null) throw new CommandFailed(`there is no payment ${id}`);
       const { payment, timeline } = shown;
-      const entries = timeline.map((entry) => ({
-        id: entry.id,
-        at: entry.at.toISOString(),
-        kind: entry.kind,
-        from: entry.from,
-        to: entry.to,
-        reason: entry.reason,
-        attempt_id: entry.attemptId,
-        call: entry.call,
-        provider_key: entry.providerKey,
-        fence: entry.fence,
-        outcome: entry.outcome,
-        provider_request_id: entry.providerRequestId,
-        sent_at: entry.sentAt?.toISOString() ?? null,
-      }));
-      const rows = entries.map((entry) => [
-        entry.at,
+      const entries = timeline.map(timelineEntryDocument);
+      const rows = timeline.map((entry) => [
+        entry.at.toISOString(),
         entry.to === null ? entry.kind : `${entry.from ?? "-"} → ${entry.to}`,
         entry.call ?? "",
         entry.outcome ?? entry.reason,
-        entry.provider_request_id ?? "",
+        entry.providerRequestId ?? "",
       ]);
       print(json === true, { ...paymentDocument(payment), tenant_id: payment.tenantId, timeline: entries }, [
         `${payment.id}  ${payment.status}  ${payment.amount} ${payment.currency}  ${payment.providerPaymentId ?? "no provider object"}`,

@@ -5,6 +5,7 @@ import type { ReviewResolution } from "./instruction.js";
 import type { Payment, Resolution } from "./payment.js";
 import type { Refund } from "./refund.js";
 import type { AllowedResolution } from "./review.js";
+import { type TimelineEntry, timelineEntryDocument } from "./timeline-entry.js";
 import { recoveryPointOf } from "./transition.js";
 
 /** A question that no machine may answer alone: at most one is open of a payment. */
@@ -27,23 +28,6 @@ export interface Review {
   readonly resolvedAt: Date | null;
 }
 
-interface Entry {
-  readonly id: string;
-  readonly refundId: string | null;
-  readonly at: Date;
-  readonly kind: string;
-  readonly from: string | null;
-  readonly to: string | null;
-  readonly reason: string;
-  readonly attemptId: string | null;
-  readonly call: string | null;
-  readonly providerKey: string | null;
-  readonly fence: number | null;
-  readonly outcome: string | null;
-  readonly providerRequestId: string | null;
-  readonly sentAt: Date | null;
-}
-
 /** All that a person needs to decide. */
 export interface ReviewEvidence {
   readonly review: Review;
@@ -55,7 +39,7 @@ export interface ReviewEvidence {
   readonly now: Date;
   readonly policy: Pick<ChargePolicy, "keyLifetimeMs">;
   /** Of the attempt: what was sent, what was asked and what came back. Oldest first. */
-  readonly timeline: readonly Entry[];
+  readonly timeline: readonly TimelineEntry[];
   readonly allowed: readonly AllowedResolution[];
 }
 
@@ -91,7 +75,7 @@ export function reviewEvidenceDocument(evidence: ReviewEvidence): Document {
     payment: paymentDocument(payment),
     refund: refund === null ? null : refundDocument(refund.refund, refund.resolution),
     attempt: attemptDocument(evidence),
-    timeline: evidence.timeline.map(entryDocument),
+    timeline: evidence.timeline.map(timelineEntryDocument),
     allowed_resolutions: evidence.allowed.map((allowed) => ({ ...allowed })),
   };
 }
@@ -121,26 +105,6 @@ function attemptDocument({ attempt, dueAt, now, policy }: ReviewEvidence): Docum
     unknown_for_ms: unknownSince === null ? null : Math.max(0, now.getTime() - unknownSince.getTime()),
     wait_reason: attempt.waitReason,
     next_question_at: timeOf(dueAt),
-  };
-}
-
-function entryDocument(entry: Entry): Document {
-  return {
-    id: entry.id,
-    object: "timeline_entry",
-    refund_id: entry.refundId,
-    at: entry.at.toISOString(),
-    kind: entry.kind,
-    from: entry.from,
-    to: entry.to,
-    reason: entry.reason,
-    attempt_id: entry.attemptId,
-    call: entry.call,
-    provider_key: entry.providerKey,
-    fence: entry.fence,
-    outcome: entry.outcome,
-    provider_request_id: entry.providerRequestId,
-    sent_at: timeOf(entry.sentAt),
   };
 }
 

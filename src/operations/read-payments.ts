@@ -1,5 +1,6 @@
 import { PawlError } from "../domain/errors.js";
 import type { Payment } from "../domain/payment.js";
+import type { TimelineEntry } from "../domain/timeline-entry.js";
 import { withDatabase } from "../store/db.js";
 import * as store from "../store/payments.js";
 import type { Caller, Deps } from "./deps.js";
@@ -32,7 +33,7 @@ export async function getTimeline(
   caller: Caller,
   paymentId: string,
   page: PageRequest,
-): Promise<Page<store.TimelineEntry>> {
+): Promise<Page<TimelineEntry>> {
   await getPayment(deps, caller, paymentId);
   const after = readCursor(page.cursor);
   const rows = await withDatabase(() =>
@@ -40,5 +41,3 @@ export async function getTimeline(
   );
   return pageOf(rows, page.limit);
 }
-
-export type { TimelineEntry } from "../store/payments.js";

@@ -1,6 +1,7 @@
 import type { Payment } from "../domain/payment.js";
+import type { TimelineEntry } from "../domain/timeline-entry.js";
 import { withDatabase } from "../store/db.js";
-import { findTenantOfPayment, readPayment, readTimeline, type TimelineEntry } from "../store/payments.js";
+import { findTenantOfPayment, readPayment, readTimeline } from "../store/payments.js";
 import type { Deps } from "./deps.js";
 
 /** A payment's timeline grows by a row a transition or question; more than this is cut off in the operator's view. */

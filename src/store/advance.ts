@@ -160,7 +160,21 @@ export async function advanceAttempts(
         from owned i
        where a.tenant_id = i.tenant_id and a.id = i.attempt_id and a.fence = i.fence
       returning a.tenant_id, a.id, a.due_at
-    ), ${amounts(db)}, ${postEntries(db)}, ${consequences(db)}
+    ), paid as (
+      update payments p
+         set status = w.to_status, version = p.version + 1, next_action = w.next_action,
+             failure = w.failure, amount_capturable = w.amount_capturable,
+             amount_captured = w.amount_captured, amount_refunded = w.amount_refunded,
+             refund_reserved = w.refund_reserved, open_effect = w.open_effect,
+             authorized_until = w.authorized_until, cancellation_reason = w.cancellation_reason,
+             holds_order_id = w.holds_order_id, updated_at = w.updated_at
+        from owned i, json_to_record(i.payment) as w(from_status payment_status, to_status payment_status,
+             next_action json, failure json, amount_capturable bigint, amount_captured bigint,
+             amount_refunded bigint, refund_reserved bigint, open_effect text, authorized_until timestamptz,
+             cancellation_reason text, holds_order_id boolean, updated_at timestamptz)
+       where p.tenant_id = i.tenant_id and p.id = i.payment_id and p.version = i.from_version
+         and p.status = w.from_status
+    ), ${refundAndPostings(db)}, ${postEntries(db)}, ${consequences(db)}
     select m.id, m.due_at, f.expires_at
       from moved m join owned i on i.tenant_id = m.tenant_id and i.attempt_id = m.id
       left join finished f on f.tenant_id = i.tenant_id and f.operation = i.operation and f.key = i.idempotency_key`;
@@ -175,23 +189,9 @@ export async function advanceAttempts(
   });
 }
 
-/** The payment and its refund as they are from here on, and the ledger's entries of it, for the rows of `owned`. */
-function amounts(db: Queryable) {
-  return db`paid as (
-      update payments p
-         set status = w.to_status, version = p.version + 1, next_action = w.next_action,
-             failure = w.failure, amount_capturable = w.amount_capturable,
-             amount_captured = w.amount_captured, amount_refunded = w.amount_refunded,
-             refund_reserved = w.refund_reserved, open_effect = w.open_effect,
-             authorized_until = w.authorized_until, cancellation_reason = w.cancellation_reason,
-             holds_order_id = w.holds_order_id, updated_at = w.updated_at
-        from owned i, json_to_record(i.payment) as w(from_status payment_status, to_status payment_status,
-             next_action json, failure json, amount_capturable bigint, amount_captured bigint,
-             amount_refunded bigint, refund_reserved bigint, open_effect text, authorized_until timestamptz,
-             cancellation_reason text, holds_order_id boolean, updated_at timestamptz)
-       where p.tenant_id = i.tenant_id and p.id = i.payment_id and p.version = i.from_version
-         and p.status = w.from_status
-    ), refunded as (
+/** The refund as it is from here on, and the ledger's entries of the commit, for the rows of `owned`. */
+function refundAndPostings(db: Queryable) {
+  return db`refunded as (
       update refunds r
          set status = w.to_status, version = r.version + 1, provider_refund_id = w.provider_refund_id,
              failure = w.failure, updated_at = w.updated_at

@@ -1,4 +1,5 @@
 import type { Payment, PaymentStatus } from "../domain/payment.js";
+import type { TimelineEntry } from "../domain/timeline-entry.js";
 import type { Queryable } from "./db.js";
 import { PAYMENT_COLUMNS, paymentOf, type Row, requiredDate, textOrNull } from "./rows.js";
 
@@ -92,24 +93,6 @@ export async function readSettled(
                        when 'refund' then r.status <> 'processing'
                        else a.state = 'completed' end`;
   return rows.map((row) => row["id"] as string);
-}
-
-export interface TimelineEntry {
-  readonly id: string;
-  /** Set where the statuses are those of a refund. */
-  readonly refundId: string | null;
-  readonly at: Date;
-  readonly kind: "transition" | "send" | "question" | "request" | "fact";
-  readonly from: string | null;
-  readonly to: string | null;
-  readonly reason: string;
-  readonly attemptId: string | null;
-  readonly call: string | null;
-  readonly providerKey: string | null;
-  readonly fence: number | null;
-  readonly outcome: string | null;
-  readonly providerRequestId: string | null;
-  readonly sentAt: Date | null;
 }
 
 /** Oldest first, by the database's clock (ids are made by the clocks of many processes); `after` is the id that the last page ended with. */

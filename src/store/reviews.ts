@@ -1,8 +1,9 @@
 import type { ReviewResolution } from "../domain/instruction.js";
 import type { Review } from "../domain/review-document.js";
+import type { TimelineEntry } from "../domain/timeline-entry.js";
 import type { Queryable } from "./db.js";
 import type { KeyedChange, SqlPart } from "./key-claims.js";
-import { type TimelineEntry, timelineEntryOf } from "./payments.js";
+import { timelineEntryOf } from "./payments.js";
 import { dateOrNull, type Row, requiredDate, textOrNull } from "./rows.js";
 
 export interface ReviewName {

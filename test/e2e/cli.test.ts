@@ -25,6 +25,13 @@ const COMMANDS = [
   "payments show",
   "reviews",
   "reviews list",
+  "reviews show",
+  "reviews resolve",
+  "events",
+  "events list",
+  "events replay",
+  "reconcile",
+  "recover",
   "purge",
   "sandbox",
   "sandbox faults",
@@ -88,12 +95,31 @@ const MALFORMED: Environment = {
   RATE_LIMIT_PER_SECOND: "-1",
   REQUEST_BODY_TIMEOUT_MS: "1",
   SHUTDOWN_GRACE_MS: "soon",
+  CUSTOMER_ACTION_EXPIRY_MS: "0",
+  PROVIDER_EVENT_INTERVAL_MS: "0",
+  PROVIDER_EVENT_MOST_TRIES: "0",
+  PROVIDER_EVENT_RETENTION_HOURS: "0",
+  RELAY_INTERVAL_MS: "0",
+  WEBHOOK_INTERVAL_MS: "0",
+  WEBHOOK_TIMEOUT_MS: "0",
+  WEBHOOK_RETRY_SCHEDULE_MS: "5s",
+  WEBHOOK_SECRET_OVERLAP_MS: "-1",
+  WEBHOOK_DISABLE_AFTER_MS: "never",
+  WEBHOOK_CONCURRENCY: "0",
+  WEBHOOK_ALLOW_PRIVATE_TARGETS: "maybe",
+  DELIVERY_RETENTION_HOURS: "0",
+  LEDGER_INTERVAL_MS: "0",
+  PAWL_EVENTS_NATS_URL: "http://127.0.0.1:4222",
+  RECONCILE_LISTS_INTERVAL_MS: "0",
+  RECONCILE_WINDOW_HOURS: "0",
+  RECONCILE_LAG_MS: "soon",
+  DATABASE_CHECK_INTERVAL_MS: "0",
   WORKERS: "attempts,nonsense",
   LOG_LEVEL: "loud",
   PAWL_PROBES: "after_claim=explode",
 };
-/** Any text may be a folder's name. */
-const NEVER_MALFORMED = ["PAWL_DATA_DIR"];
+/** Any text may be a folder's name, or a secret. */
+const NEVER_MALFORMED = ["PAWL_DATA_DIR", "STRIPE_WEBHOOK_SECRET"];
 
 describe("the command line", () => {
   it.each(COMMANDS)("pawl %s --help says what it does and exits 0", async (command) => {

@@ -3,9 +3,9 @@ import { machineOf } from "./model/machine.js";
 import type { Scenario } from "./model/scenario.js";
 import type { Step } from "./model/step.js";
 import type { World } from "./model/world.js";
-import { theShippedCode } from "./patched.js";
+import { type Patch, thePatchedCode, theShippedCode } from "./patched.js";
 import { type Searchable, search } from "./search.js";
-import { storyOf } from "./story.js";
+import { plotOf, storyOf } from "./story.js";
 
 /** A test a scenario: all its states are searched, and none of them breaks anything. Yields what was reached in all. */
 export function exploreAll(scenarios: readonly Scenario[], timeoutMs: number): ReadonlySet<string> {
@@ -24,6 +24,16 @@ export function exploreAll(scenarios: readonly Scenario[], timeoutMs: number): R
 
 /** A search that ends at once has looked at nothing. */
 const MANY = 1_000;
+
+/** What goes wrong first where the shipped code is patched; nothing: no line. */
+export async function plotWithout(patches: readonly Patch[], scenario: Scenario): Promise<readonly string[]> {
+  const machine = await machineOf(await thePatchedCode(patches), scenario);
+  const { found } = await search(machine, { states: MOST_STATES });
+  return found === null ? [] : plotOf(found);
+}
+
+/** What is to be found is found long before. */
+const MOST_STATES = 300_000;
 
 /** Everything that the tables and Stripe come to, without who is at work. */
 export async function reachedIn(scenario: Scenario): Promise<ReadonlySet<string>> {

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { compileFunction } from "node:vm";
 import { build } from "vite";
 import { type Rules, rulesOf } from "./model/rules.js";
 import * as shipped from "./shipped.js";
@@ -58,19 +59,19 @@ async function bundle(texts: ReadonlyMap<string, string>): Promise<typeof shippe
       ssr: join(ROOT, "test/explore/shipped.ts"),
       write: false,
       minify: false,
-      rollupOptions: { output: { format: "cjs" } },
+      rolldownOptions: { output: { format: "cjs" } },
     },
     plugins: [{ name: "patches", enforce: "pre", load: (id) => byPath.get(id) ?? null }],
   });
   const first = Array.isArray(output) ? output[0] : output;
   if (first === undefined || !("output" in first)) throw new Error("vite built nothing");
   const module = { exports: {} };
-  // What is built is our own source, patched: it runs as it would from a file, and imports what the checkout has.
-  const load = new Function("require", "module", "exports", first.output[0].code) as (
+  // Our own source, patched: it runs as it would from a file, and imports what the checkout has.
+  const run = compileFunction(first.output[0].code, ["require", "module", "exports"]) as (
     require: NodeJS.Require,
     module: { exports: object },
     exports: object,
   ) => void;
-  load(createRequire(import.meta.url), module, module.exports);
+  run(createRequire(import.meta.url), module, module.exports);
   return module.exports as typeof shipped;
 }

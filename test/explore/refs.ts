@@ -12,12 +12,6 @@ export class Refs<T> {
 
   constructor(private readonly textOf: (value: T) => string = JSON.stringify) {}
 
-  get size() {
-    return this.#byText.size;
-  }
-  all() {
-    return [...this.#byText.keys()];
-  }
   of(value: T): Ref<T> {
     const text = this.textOf(value);
     const known = this.#byText.get(text);

@@ -54,8 +54,8 @@ export class Polling {
   }
 
   /** Once, however often it is woken otherwise. */
-  wakeAt(worker: WorkerName, atMs: number): void {
-    this.#world.scheduler.plan(atMs, null, () => this.#poll(worker));
+  wakeOnce(worker: WorkerName, inMs: number): void {
+    this.#world.scheduler.plan(inMs, null, () => this.#poll(worker));
   }
 
   #poll(worker: WorkerName): void {

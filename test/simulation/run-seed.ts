@@ -67,7 +67,7 @@ function draw(seed: number): Draw {
       WEBHOOK_RETRY_SCHEDULE_MS: [1_000, 5_000, ...Array.from({ length: 200 }, () => 30_000)].join(),
       WEBHOOK_DISABLE_AFTER_MS: String(1_000 * HOUR_MS),
     },
-    payments: random.whole(5, 12),
+    payments: random.whole(4, 10),
     stormMs,
     outages: times(random.pick([0, 0, 1, 2])),
     nights: random.chance(0.12)
@@ -103,7 +103,7 @@ export async function runSeed(seed: number, { database, flaws = {} }: SeedOption
     await world.begin();
     await settle(world, drawn);
     // The next hour's: it tells what no event did.
-    world.polling.wakeAt("comparison", 65 * MINUTE_MS);
+    world.polling.wakeOnce("comparison", 65 * MINUTE_MS);
     await settle(world, drawn);
     world.merchants.askAgain();
     await settle(world, drawn);
@@ -125,8 +125,8 @@ export async function runSeed(seed: number, { database, flaws = {} }: SeedOption
 
 function planStorm(world: World, { outages, nights, payouts, purges, comparisons, stormMs }: Draw): void {
   const { scheduler, polling } = world;
-  for (const atMs of comparisons) polling.wakeAt("comparison", atMs);
-  for (const atMs of purges) polling.wakeAt("reaper", atMs);
+  for (const atMs of comparisons) polling.wakeOnce("comparison", atMs);
+  for (const atMs of purges) polling.wakeOnce("reaper", atMs);
   for (const { atMs, forMs } of outages) {
     scheduler.plan(atMs, `the provider is down for ${forMs} ms`, () => {
       world.providerDownUntilMs = scheduler.nowMs + forMs;

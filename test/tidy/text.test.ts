@@ -35,7 +35,7 @@ describe("the text of the project", () => {
 
   it("has kebab-case file names", () => {
     const named = ["src", "workers", "test", "bench", "scripts", "docs"].flatMap(filesUnder);
-    const ours = named.filter((path) => !path.startsWith("docs/errors/"));
+    const ours = named.filter((path) => !path.startsWith("docs/errors/") && basename(path) !== "README.md");
     expect(ours.length).toBeGreaterThan(0);
     expect(ours.filter((path) => !KEBAB_CASE.test(basename(path)))).toEqual([]);
   });
@@ -63,7 +63,8 @@ describe("the tests", () => {
   );
 
   it("are all in a folder that vitest runs", () => {
-    const run = /^test\/(?:unit|sandbox|tidy|embedded-postgres|integration|contract|race|e2e)\//;
+    const run =
+      /^test\/(?:unit|explore|sandbox|tidy|embedded-postgres|integration|contract|race|simulation|e2e)\//;
     const files = filesUnder("test").filter((path) => path.endsWith(".test.ts"));
     expect(files.filter((path) => !run.test(path))).toEqual([]);
   });

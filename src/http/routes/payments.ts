@@ -1,6 +1,7 @@
 import { paymentDocument } from "../../domain/documents.js";
+import { timelineEntryDocument } from "../../domain/timeline-entry.js";
 import { createPayment } from "../../operations/create-payment.js";
-import { getPayment, getTimeline, listPayments, type TimelineEntry } from "../../operations/read-payments.js";
+import { getPayment, getTimeline, listPayments } from "../../operations/read-payments.js";
 import type { Endpoint } from "../endpoint.js";
 import { jsonAnswer, listAnswer } from "../json-answer.js";
 import { idempotencyKeyOf, keyedAnswer } from "../keyed.js";
@@ -156,28 +157,8 @@ const timeline: Endpoint = {
     const id = paymentIdOf(request);
     const { limit, cursor } = validatedQuery(pageQuery, request.http.req.url);
     const page = await getTimeline(request.deps, request.caller, id, { limit, cursor: cursor ?? null });
-    return listAnswer(page, timelineDocument);
+    return listAnswer(page, timelineEntryDocument);
   },
 };
-
-function timelineDocument(entry: TimelineEntry) {
-  return {
-    id: entry.id,
-    object: "timeline_entry",
-    refund_id: entry.refundId,
-    at: entry.at.toISOString(),
-    kind: entry.kind,
-    from: entry.from,
-    to: entry.to,
-    reason: entry.reason,
-    attempt_id: entry.attemptId,
-    call: entry.call,
-    provider_key: entry.providerKey,
-    fence: entry.fence,
-    outcome: entry.outcome,
-    provider_request_id: entry.providerRequestId,
-    sent_at: entry.sentAt?.toISOString() ?? null,
-  };
-}
 
 export const paymentEndpoints: readonly Endpoint[] = [create, list, read, timeline];

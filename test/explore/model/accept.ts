@@ -5,6 +5,7 @@ import { textAt } from "./clock.js";
 import type { Context } from "./context.js";
 import {
   type AttemptRow,
+  type EffectRows,
   type KeyRow,
   type PaymentRow,
   type RefundRow,
@@ -20,70 +21,86 @@ const TENANT = "ten_1";
 const SECRET = "the installation's secret";
 const CURRENCY = "usd";
 
+type Payment = ClientRequest & { readonly operation: "payments.create" };
+type Effect = Exclude<ClientRequest, Payment>;
+
+/** A request as one of its runs. */
+interface Run<Request extends ClientRequest> {
+  readonly request: Request;
+  /** The request's place in the scenario. */
+  readonly at: number;
+  readonly number: number;
+  readonly attemptId: string;
+  readonly createdAt: string;
+}
+
 /**
  * A request arrives. With a key that has its answer, or is at work, nothing is written; a key that is new, or whose last
  * run is proven to be without effect, is accepted as src/store/accept.ts and accept-effect.ts do.
  */
 export function accepts(context: Context, world: World, at: number, to: To): void {
-  const request = context.scenario.requests[at]!;
+  const request = context.scenario.requests[at];
+  if (request === undefined) throw new Error(`the scenario has no request ${at}`);
   const key = world.tables.keys[at]?.value ?? null;
-  if (key !== null && key.state !== "failed_retryable") return;
-  const run = (key?.run ?? 0) + 1;
-  if (run > context.scenario.runs) return;
-  const name = { tenantId: TENANT, operation: request.operation, key: request.key };
-  const attemptId = context.shipped.attemptIdOf(SECRET, name, run);
-  // The derived id stands already: the key's record was purged, and the request is refused.
-  if (world.tables.attempts.some(({ value }) => value.id === attemptId)) return;
-  if (request.operation === "payments.create")
-    acceptsPayment(context, world, at, request, { attemptId, run }, to);
-  else acceptsEffect(context, world, at, request, { attemptId, run }, to);
+  const number = (key?.run ?? 0) + 1;
+  const isFree = key === null || key.state === "failed_retryable";
+  if (!isFree || number > context.scenario.runs) return;
+  const attemptId = context.memos.attemptId.get(`${at} ${number}`, () => {
+    const name = { tenantId: TENANT, operation: request.operation, key: request.key };
+    return context.shipped.attemptIdOf(SECRET, name, number);
+  });
+  const run = { at, number, attemptId, createdAt: textAt(context.atMs(world.moment)) };
+  if (request.operation === "payments.create") acceptsPayment(context, world, { ...run, request }, to);
+  else acceptsEffect(context, world, { ...run, request }, to);
 }
 
-interface Derived {
-  readonly attemptId: string;
-  readonly run: number;
-}
-
-function acceptsPayment(
-  context: Context,
-  world: World,
-  at: number,
-  request: ClientRequest & { operation: "payments.create" },
-  derived: Derived,
-  to: To,
-): void {
+function acceptsPayment(context: Context, world: World, run: Run<Payment>, to: To): void {
   const { refs, rules } = context;
   const { tables } = world;
+  const { request, at, number, attemptId } = run;
   const { orderId } = request;
   if (rules.acceptMindsOrderIds && orderId !== null && tables.orders.value[orderId] !== undefined) return;
-  const payment = paymentRow(context, world, request, derived);
-  const attempt = chargeAttempt(context, payment, request, derived);
-  const key: KeyRow = { state: "in_progress", run: derived.run, status: null, payment_id: payment.id };
+  // Ids are never given twice, also where the tables have forgotten the first.
+  const paymentId = `pay_${world.accepted.length + 1}`;
+  const rows = context.memos.accepted.get(`${paymentId} ${attemptId} ${run.createdAt}`, () => {
+    const payment = paymentRow(run, paymentId);
+    const attempt = chargeAttempt(context, payment, run);
+    return { payment: refs.payments.of(payment), attempt: refs.attempts.of(attempt) };
+  });
   const next: Tables = {
     ...tables,
-    attempts: [...tables.attempts, refs.attempts.of(attempt)],
-    payments: [...tables.payments, refs.payments.of(payment)],
+    attempts: [...tables.attempts, rows.attempt],
+    payments: [...tables.payments, rows.payment],
     sides: [...tables.sides, refs.sides.of({ ledger: [], review: null })],
-    keys: replaced(tables.keys, at, refs.keys.of(key)),
+    keys: withKey(context, tables, run, "in_progress", paymentId),
     orders:
-      orderId === null ? tables.orders : refs.orders.of({ ...tables.orders.value, [orderId]: payment.id }),
+      orderId === null ? tables.orders : refs.orders.of({ ...tables.orders.value, [orderId]: paymentId }),
   };
-  const accepted = [...world.accepted, { attemptId: derived.attemptId, paymentId: payment.id, request: at }];
-  const says = () =>
-    `the client's request ${request.key}${derived.run > 1 ? ", sent again," : ""} is accepted as ${payment.id}`;
-  to({ ...world, tables: next, accepted }, says);
+  const accepted = [...world.accepted, { attemptId, paymentId, request: at }];
+  const again = number > 1 ? ", sent again," : "";
+  to(
+    { ...world, tables: next, accepted },
+    () => `the client's request ${request.key}${again} is accepted as ${paymentId}`,
+  );
 }
 
-function paymentRow(
-  context: Context,
-  world: World,
-  request: ClientRequest & { operation: "payments.create" },
-  { attemptId }: Derived,
-): PaymentRow {
+function withKey(
+  { refs }: Context,
+  { keys }: Tables,
+  { at, number }: Run<ClientRequest>,
+  state: KeyRow["state"],
+  paymentId: string,
+): Tables["keys"] {
+  const status = state === "completed" ? REFUSED : null;
+  return replaced(keys, at, refs.keys.of({ state, run: number, status, payment_id: paymentId }));
+}
+
+const REFUSED = 409;
+
+function paymentRow({ request, attemptId, createdAt }: Run<Payment>, id: string): PaymentRow {
   return {
     tenant_id: TENANT,
-    // Ids are never given twice, also where the tables have forgotten the first.
-    id: `pay_${world.accepted.length + 1}`,
+    id,
     attempt_id: attemptId,
     status: "processing",
     version: 1,
@@ -105,125 +122,108 @@ function paymentRow(
     authorized_until: null,
     cancellation_reason: null,
     livemode: false,
-    created_at: textAt(context.atMs(world.moment)),
+    created_at: createdAt,
   };
 }
 
-function chargeAttempt(
-  { shipped }: Context,
-  payment: PaymentRow,
-  request: ClientRequest & { operation: "payments.create" },
-  { attemptId, run }: Derived,
-): AttemptRow {
-  const prepared = shipped.prepareChargeParameters(
-    {
-      amount: request.amount,
-      currency: CURRENCY,
-      payment_method: payment.payment_method,
-      capture_method: request.captureMethod,
-      merchant_order_id: request.orderId,
-      customer: null,
-      description: null,
-      statement_descriptor: null,
-      return_url: null,
-      metadata: {},
-    },
-    { attemptId, tenantId: TENANT },
-  );
+function chargeAttempt({ shipped }: Context, payment: PaymentRow, run: Run<Payment>): AttemptRow {
+  const input = {
+    amount: payment.amount,
+    currency: CURRENCY,
+    payment_method: payment.payment_method,
+    capture_method: run.request.captureMethod,
+    merchant_order_id: payment.merchant_order_id,
+    customer: null,
+    description: null,
+    statement_descriptor: null,
+    return_url: null,
+    metadata: {},
+  };
+  const reference = { attemptId: run.attemptId, tenantId: TENANT };
+  const prepared = shipped.prepareChargeParameters(input, reference);
   if (!prepared.ok) throw new Error(prepared.detail);
-  const { parameters } = prepared;
-  return attemptRow(payment, {
-    id: attemptId,
-    kind: "charge",
-    run,
-    parameters,
-    key: request.key,
-    operation: request.operation,
-  });
+  return attemptRow(payment, run, "charge", prepared.parameters);
 }
 
-function acceptsEffect(
-  context: Context,
-  world: World,
-  at: number,
-  request: Exclude<ClientRequest, { operation: "payments.create" }>,
-  derived: Derived,
-  to: To,
-): void {
-  const { refs, shipped } = context;
+function acceptsEffect(context: Context, world: World, run: Run<Effect>, to: To): void {
   const { tables } = world;
+  const { request } = run;
   const paymentId = tables.keys[request.of]?.value.payment_id;
   const paymentAt = tables.payments.findIndex(({ value }) => value.id === paymentId);
   const row = tables.payments[paymentAt];
   const charge = tables.attempts.find(({ value }) => value.id === row?.value.attempt_id);
   if (row === undefined || charge === undefined) return;
-  const payment = readPayment(context, row, charge);
   const effect = effectOf(request);
-  const admission = shipped.admit(payment, effect);
+  const admission = context.shipped.admit(readPayment(context, row, charge), effect);
+  const { id } = row.value;
   if (admission.type === "refused") {
     if (admission.passing) return;
-    const answered: KeyRow = { state: "completed", run: derived.run, status: 409, payment_id: payment.id };
-    const keys = replaced(tables.keys, at, refs.keys.of(answered));
+    const keys = withKey(context, tables, run, "completed", id);
     to(
       { ...world, tables: { ...tables, keys } },
       () => `the client's ${effect.kind} is refused: ${admission.code}`,
     );
     return;
   }
-  const chargeId = payment.providerPaymentId;
-  if (chargeId === null) throw new Error(`${payment.id} is ${payment.status} and has no provider object`);
-  const prepared = shipped.prepareEffectParameters(inputOf(effect, chargeId, admission.amount), {
-    attemptId: derived.attemptId,
-    tenantId: TENANT,
-  });
-  if (!prepared.ok) throw new Error(prepared.detail);
-  const refund =
-    effect.kind === "refund" ? refundRow(context, world, row.value, derived, admission.amount ?? 0) : null;
-  const attempt: AttemptRow = {
-    ...attemptRow(row.value, { ...derivedRow(derived, effect, request), parameters: prepared.parameters }),
-    amount: admission.amount,
-    refund_id: refund?.id ?? null,
-    provider_account: charge.value.provider_account,
-    provider_payment_id: chargeId,
-    created_at: textAt(context.atMs(world.moment)),
-  };
-  const paid: PaymentRow = {
-    ...row.value,
-    version: row.value.version + 1,
-    open_effect: effect.kind === "refund" ? row.value.open_effect : attempt.id,
-    refund_reserved: row.value.refund_reserved + (refund?.amount ?? 0),
-  };
-  const key: KeyRow = { state: "in_progress", run: derived.run, status: null, payment_id: paid.id };
+  const refundId = effect.kind === "refund" ? `re_${tables.refunds.length + 1}` : null;
+  const known = `${row.id} ${charge.id} ${run.attemptId} ${refundId ?? ""} ${run.createdAt}`;
+  const rows = context.memos.acceptedEffect.get(known, () =>
+    effectRows(context, { row: row.value, charge: charge.value, run, effect, refundId }, admission.amount),
+  );
   const next: Tables = {
     ...tables,
-    attempts: [...tables.attempts, refs.attempts.of(attempt)],
-    payments: replaced(tables.payments, paymentAt, refs.payments.of(paid)),
-    refunds: refund === null ? tables.refunds : [...tables.refunds, refs.refunds.of(refund)],
-    keys: replaced(tables.keys, at, refs.keys.of(key)),
+    attempts: [...tables.attempts, rows.attempt],
+    payments: replaced(tables.payments, paymentAt, rows.payment),
+    refunds: rows.refund === null ? tables.refunds : [...tables.refunds, rows.refund],
+    keys: withKey(context, tables, run, "in_progress", id),
   };
   to({ ...world, tables: next }, () => `the client's ${effect.kind} ${request.key} is accepted`);
 }
 
-function derivedRow(
-  { attemptId, run }: Derived,
-  effect: EffectRequest,
-  { key, operation }: ClientRequest,
-): Omit<NewAttempt, "parameters"> {
-  return { id: attemptId, kind: effect.kind, run, key, operation };
+function effectRows(
+  { refs, shipped }: Context,
+  made: {
+    readonly row: PaymentRow;
+    readonly charge: AttemptRow;
+    readonly run: Run<Effect>;
+    readonly effect: EffectRequest;
+    readonly refundId: string | null;
+  },
+  amount: number | null,
+): EffectRows {
+  const { row, charge, run, effect, refundId } = made;
+  const chargeId = charge.provider_payment_id;
+  if (chargeId === null) throw new Error(`${row.id} is ${row.status} and has no provider object`);
+  const reference = { attemptId: run.attemptId, tenantId: TENANT };
+  const prepared = shipped.prepareEffectParameters(inputOf(effect, chargeId, amount), reference);
+  if (!prepared.ok) throw new Error(prepared.detail);
+  const attempt: AttemptRow = {
+    ...attemptRow(row, run, effect.kind, prepared.parameters),
+    amount,
+    refund_id: refundId,
+    provider_account: charge.provider_account,
+    provider_payment_id: chargeId,
+  };
+  const payment: PaymentRow = {
+    ...row,
+    version: row.version + 1,
+    open_effect: refundId === null ? attempt.id : row.open_effect,
+    refund_reserved: row.refund_reserved + (refundId === null ? 0 : (amount ?? 0)),
+  };
+  const refund = refundId === null ? null : refundRow(row, run, refundId, amount ?? 0);
+  return {
+    attempt: refs.attempts.of(attempt),
+    payment: refs.payments.of(payment),
+    refund: refund === null ? null : refs.refunds.of(refund),
+  };
 }
 
-function refundRow(
-  context: Context,
-  world: World,
-  payment: PaymentRow,
-  { attemptId }: Derived,
-  amount: number,
-): RefundRow {
+function refundRow(payment: PaymentRow, run: Run<Effect>, id: string, amount: number): RefundRow {
   return {
     tenant_id: TENANT,
-    id: `re_${world.tables.refunds.length + 1}`,
+    id,
     payment_id: payment.id,
-    attempt_id: attemptId,
+    attempt_id: run.attemptId,
     status: "processing",
     version: 1,
     amount,
@@ -232,14 +232,11 @@ function refundRow(
     provider_refund_id: null,
     failure: null,
     external: false,
-    created_at: textAt(context.atMs(world.moment)),
+    created_at: run.createdAt,
   };
 }
 
-function effectOf({
-  operation,
-  amount,
-}: Exclude<ClientRequest, { operation: "payments.create" }>): EffectRequest {
+function effectOf({ operation, amount }: Effect): EffectRequest {
   switch (operation) {
     case "payments.capture":
       return { kind: "capture", amount };
@@ -258,25 +255,21 @@ function inputOf(effect: EffectRequest, chargeId: string, amount: number | null)
     : { call: "refund", chargeId, amount, currency: CURRENCY, reason: null };
 }
 
-interface NewAttempt {
-  readonly id: string;
-  readonly kind: AttemptRow["kind"];
-  readonly run: number;
-  readonly parameters: string;
-  readonly key: string;
-  readonly operation: string;
-}
-
 /** With the defaults of src/store/schema.ts. */
-function attemptRow(payment: PaymentRow, made: NewAttempt): AttemptRow {
+function attemptRow(
+  payment: PaymentRow,
+  { request, number, attemptId, createdAt }: Run<ClientRequest>,
+  kind: AttemptRow["kind"],
+  parameters: string,
+): AttemptRow {
   return {
     tenant_id: TENANT,
-    id: made.id,
+    id: attemptId,
     payment_id: payment.id,
-    kind: made.kind,
-    operation: made.operation,
-    idempotency_key: made.key,
-    run: made.run,
+    kind,
+    operation: request.operation,
+    idempotency_key: request.key,
+    run: number,
     request_id: "req_1",
     amount: null,
     refund_id: null,
@@ -288,7 +281,7 @@ function attemptRow(payment: PaymentRow, made: NewAttempt): AttemptRow {
     provider: payment.provider,
     provider_account: OUR_ACCOUNT,
     livemode: false,
-    parameters: made.parameters,
+    parameters,
     provider_payment_id: null,
     unresolved: false,
     key_spent: false,
@@ -301,6 +294,6 @@ function attemptRow(payment: PaymentRow, made: NewAttempt): AttemptRow {
     wait_reason: null,
     unknown_since: null,
     instruction: null,
-    created_at: payment.created_at,
+    created_at: createdAt,
   };
 }

@@ -2,8 +2,7 @@ import { type Memo, pair, type Ref, type Refs } from "../refs.js";
 import { alike, sinceStart, textAt } from "./clock.js";
 import type { Context } from "./context.js";
 import type { AttemptRow, PaymentRow, RefundRow, Tables } from "./rows.js";
-import type { Stripe } from "./stripe.js";
-import type { Reply } from "./stripe-objects.js";
+import type { Reply, Stripe } from "./stripe-objects.js";
 import type { World } from "./world.js";
 
 /** The world at a later moment, with times written alike where nothing tells them apart any more. */
@@ -28,7 +27,7 @@ export function agedMs(context: Context, atMs: number, moment: number, kind: Age
   return alike(context.scenario.moments, context.atMs(moment), atMs, context.ages[kind]);
 }
 
-export function agedText(context: Context, text: string, moment: number, kind: Ages): string {
+function agedText(context: Context, text: string, moment: number, kind: Ages): string {
   return textAt(agedMs(context, sinceStart(text), moment, kind));
 }
 
@@ -54,7 +53,7 @@ function agedRefund(context: Context, row: RefundRow, moment: number): RefundRow
   return { ...row, created_at: agedText(context, row.created_at, moment, "shown") };
 }
 
-export function agedStripe(context: Context, stripe: Stripe, moment: number): Stripe {
+function agedStripe(context: Context, stripe: Stripe, moment: number): Stripe {
   const intents = stripe.intents.map((intent) => agedIntent(context, intent, moment));
   const saved = stripe.saved.map((one) => ({
     ...one,

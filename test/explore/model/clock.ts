@@ -15,7 +15,7 @@ const START = Date.UTC(2026, 0, 5);
 export const BUDGET_MS = 120_000;
 /** As in src/domain/charge-change.ts. */
 const ROW_TRUSTED_MS = 60_000;
-export const KEY_LIFETIME_MS = 23 * HOUR_MS;
+const KEY_LIFETIME_MS = 23 * HOUR_MS;
 /** Stripe may remove a key that is at least so old (docs.stripe.com/api/idempotent_requests). */
 export const KEY_KEPT_MS = 24 * HOUR_MS;
 export const ACCEPTED: Moment = { name: "the start", atMs: 0 };

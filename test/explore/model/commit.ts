@@ -1,6 +1,7 @@
 import type { Ref } from "../refs.js";
 import type { Context } from "./context.js";
-import { type Decided, decide, type Occasion, readingOf } from "./decide.js";
+import { decide, readingOf } from "./decide.js";
+import type { Decided, Occasion } from "./decided.js";
 import { brokenBySending, leftAnEnd } from "./invariants.js";
 import type { Request } from "./request.js";
 import type { Tables } from "./rows.js";

@@ -5,13 +5,11 @@ import type { Refund } from "../../../src/domain/refund.js";
 import type { Code } from "../patched.js";
 import { Memo, type Ref, Refs } from "../refs.js";
 import { agesOf, policyWith } from "./clock.js";
-import type { Decided, First } from "./decide.js";
+import type { Decided, First } from "./decided.js";
 import type { Request } from "./request.js";
-import type { AttemptRow, KeyRow, PaymentRow, RefundRow, SideRow } from "./rows.js";
+import type { AttemptRow, EffectRows, KeyRow, PaymentRow, RefundRow, SideRow, Write } from "./rows.js";
 import type { Scenario } from "./scenario.js";
-import type { Write } from "./store.js";
-import type { Stripe } from "./stripe.js";
-import type { Reply } from "./stripe-objects.js";
+import type { Reply, Stripe } from "./stripe-objects.js";
 import type { Outcome } from "./wire.js";
 import { type Run, textOfRun } from "./world.js";
 
@@ -38,6 +36,9 @@ export interface Context extends Code {
     readonly runs: Refs<Run>;
   };
   readonly memos: {
+    readonly attemptId: Memo<string>;
+    readonly accepted: Memo<{ readonly payment: Ref<PaymentRow>; readonly attempt: Ref<AttemptRow> }>;
+    readonly acceptedEffect: Memo<EffectRows>;
     readonly attempt: Memo<Attempt>;
     readonly payment: Memo<Payment>;
     readonly refund: Memo<Refund | null>;
@@ -86,6 +87,9 @@ export function contextOf(code: Code, scenario: Scenario): Context {
       runs: new Refs(textOfRun),
     },
     memos: {
+      attemptId: new Memo(),
+      accepted: new Memo(),
+      acceptedEffect: new Memo(),
       attempt: new Memo(),
       payment: new Memo(),
       refund: new Memo(),

@@ -8,26 +8,17 @@ import type {
 } from "../../../src/domain/provider.js";
 import type { Deps } from "../../../src/operations/deps.js";
 import type { AdvanceRow } from "../../../src/store/advance.js";
-import type { Ref } from "../refs.js";
 import { dateAt, textAt } from "./clock.js";
 import type { Context } from "./context.js";
+import type { Decided, First, Occasion, Reading } from "./decided.js";
 import { brokenBy } from "./invariants.js";
 import type { Request } from "./request.js";
-import type { AttemptRow, PaymentRow, RefundRow, Tables } from "./rows.js";
+import type { Tables } from "./rows.js";
 import { requestOf } from "./send.js";
-import { readAttempt, readPayment, readRefund, type Write } from "./store.js";
+import { readAttempt, readPayment, readRefund } from "./store.js";
 import { isSend } from "./stripe.js";
-import type { Outcome } from "./wire.js";
 
 /** The decisions that src/operations/run-attempt.ts asks for, made by the shipped code from rows of the model. */
-
-/** The rows that a decision is made from. */
-export interface Reading {
-  readonly attempt: Ref<AttemptRow>;
-  readonly payment: Ref<PaymentRow>;
-  /** Of a refund's attempt. */
-  readonly refund: Ref<RefundRow> | null;
-}
 
 /** `at`: the attempt's place. */
 export function readingOf(tables: Tables, at: number): Reading {
@@ -37,36 +28,6 @@ export function readingOf(tables: Tables, at: number): Reading {
   const refund = tables.refunds.find(({ value }) => value.id === attempt.value.refund_id) ?? null;
   return { attempt, payment, refund };
 }
-
-/** What is decided about. */
-export type Occasion =
-  /** A claimed attempt whose row alone says what is to be written first. */
-  | {
-      readonly type: "begins";
-      readonly markedNow: boolean;
-      /** As it was decided when it was claimed. */
-      readonly change: Ref<Change>;
-      readonly account: string | null;
-    }
-  /** A call that was decided in time and would go out too late. */
-  | { readonly type: "is_late"; readonly account: string }
-  | { readonly type: "hears"; readonly request: Ref<Request>; readonly outcome: Ref<Outcome> };
-
-export interface Decided {
-  /** What is written; null: the shipped code threw. */
-  readonly write: Ref<Write> | null;
-  /** What goes out next; null: the lease is given back, or nothing is left to do. */
-  readonly request: Ref<Request> | null;
-  /** It is too late for the call: it does not go out. */
-  readonly isLate: boolean;
-  /** What is wrong with it, in words. */
-  readonly fault: string | null;
-}
-
-/** What a worker does first with what it has claimed. */
-export type First =
-  | { readonly type: "calls"; readonly request: Ref<Request> }
-  | { readonly type: "commits"; readonly change: Ref<Change> };
 
 export function viewOf(context: Context, { attempt, payment, refund }: Reading, moment: number): ChargeView {
   return {

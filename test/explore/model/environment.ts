@@ -9,16 +9,16 @@ import { readingOf, viewOf } from "./decide.js";
 import { executed, waysOf } from "./requests.js";
 import type { AttemptRow, Tables } from "./rows.js";
 import { may } from "./scenario.js";
-import { EMPTY_TABLES } from "./start.js";
+import { emptyTables } from "./start.js";
 import type { To } from "./step.js";
 import { instruct, nudge } from "./store.js";
-import type { Stripe } from "./stripe.js";
-import { capture, type Intent, paid, withIntent } from "./stripe-objects.js";
+import { capture, paid, withIntent } from "./stripe-calls.js";
+import type { Intent, Stripe } from "./stripe-objects.js";
 import { HELD_MS } from "./wire.js";
 import { nameOf, SAID } from "./words.js";
 import type { World } from "./world.js";
 
-export type Actor = (context: Context, world: World, to: To) => void;
+type Actor = (context: Context, world: World, to: To) => void;
 
 /** Everybody but the workers, and time. Each may act at any time, in any order. */
 export const ENVIRONMENT: readonly Actor[] = [
@@ -46,14 +46,14 @@ function requestsUnderWay(context: Context, world: World, to: To): void {
     for (const { way, cost } of waysOf(context, world, request, false)) {
       const { stripe } = executed(context, world, request, way);
       if (stripe === world.stripe) continue;
-      const says = () =>
-        `a ${request.value.call} that was still under way is executed${way.answer === null ? "" : `: ${SAID[way.answer]}`}`;
+      const said = way.answer === null ? "" : `: ${SAID[way.answer]}`;
+      const says = () => `a ${request.value.call} that was still under way is executed${said}`;
       to({ ...world, flying, stripe, faults: world.faults - cost }, says);
     }
   }
 }
 
-/** Stripe tells of each object as often as it likes, in any order. An event makes an attempt due and writes nothing else. */
+/** Stripe tells of each object as often as it likes, in any order. All that an event does is to make an attempt due. */
 function webhooks(context: Context, world: World, to: To): void {
   const { judgeCharge, judgeRefund } = context.shipped;
   const { stripe, tables } = world;
@@ -63,12 +63,8 @@ function webhooks(context: Context, world: World, to: To): void {
       ({ value }) => value.kind === "charge" && value.provider_payment_id === intent.id,
     );
     const subject = { type: "charge", objectId: intent.id, ...marks(intent) } as const;
-    tells(
-      context,
-      world,
-      judgeCharge(subject, false, owner, owner === null ? marked(tables, intent) : null),
-      to,
-    );
+    const verdict = judgeCharge(subject, false, owner, owner === null ? marked(tables, intent) : null);
+    tells(context, world, verdict, to);
   }
   for (const refund of stripe.value.refunds) {
     const owner = reference(
@@ -233,7 +229,7 @@ function restores(context: Context, world: World, to: To): void {
     runs: [],
     flying: [...world.flying, ...sends].sort((one, other) => one.id - other.id),
     doubts: 0,
-    tables: EMPTY_TABLES(context),
+    tables: emptyTables(context),
   };
   if (context.scenario.backup === "nothing") {
     to(lost, () => "a backup from before the request is put back");

@@ -5,10 +5,11 @@ import { OUR_ACCOUNT } from "./accounts.js";
 import { BUDGET_MS, sinceStart } from "./clock.js";
 import type { Context } from "./context.js";
 import type { LedgerRow, PaymentRow, Tables } from "./rows.js";
-import { type Intent, refundedOf } from "./stripe-objects.js";
+import { refundedOf } from "./stripe-calls.js";
+import type { Intent } from "./stripe-objects.js";
 import type { World } from "./world.js";
 
-/** What must hold, each in words. Of a commit here, of every state below. */
+/** What must hold, each told in words where it does not: of every commit, of every send, of every state. */
 
 const TERMINAL = ["succeeded", "failed", "canceled"];
 
@@ -201,6 +202,12 @@ function stuck({ scenario }: Context, { tables }: World): string | null {
 /** Where everything rests, money that moved is shown, or a person is asked. */
 function forgotten({ tables, stripe, runs }: World): string | null {
   if (runs.length > 0 || tables.attempts.some(({ value }) => value.due)) return null;
+  for (const made of stripe.value.refunds) {
+    const refund = tables.refunds.find(({ value }) => value.attempt_id === attemptOf(made))?.value;
+    if (made.status !== "failed" && refund?.status === "failed") {
+      return `${made.id} is ${made.status}, ${refund.id} has failed, and nothing is due`;
+    }
+  }
   for (const intent of stripe.value.intents) {
     const at = tables.payments.findIndex(({ value }) => value.attempt_id === attemptOf(intent));
     const payment = tables.payments[at]?.value;

@@ -2,8 +2,8 @@ import type { Ref } from "../refs.js";
 import type { Context } from "./context.js";
 import type { Request } from "./request.js";
 import { may } from "./scenario.js";
-import { execute, isSend, mayBePruned, type Stripe, savedAnswer, type Way } from "./stripe.js";
-import type { Reply } from "./stripe-objects.js";
+import { execute, isSend, mayBePruned, savedAnswer } from "./stripe.js";
+import type { Reply, Stripe, Way } from "./stripe-objects.js";
 import { sorted, type World } from "./world.js";
 
 /** Requests under way: what they may come to at Stripe, and what is left of them when nobody waits any more. */

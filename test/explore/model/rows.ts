@@ -1,3 +1,4 @@
+import type { AdvanceRow } from "../../../src/store/advance.js";
 import type { Ref } from "../refs.js";
 
 /** Rows as the store has them, named as its columns. Columns that no decision reads are left out. */
@@ -132,4 +133,14 @@ export function replaced<T>(rows: readonly T[], at: number, row: T): readonly T[
   const next = rows.slice();
   next[at] = row;
   return next;
+}
+
+/** One commit of an attempt's progress, and the database's time of it. */
+export type Write = AdvanceRow & { readonly at: string };
+
+/** What the accept of a capture, cancel or refund writes. */
+export interface EffectRows {
+  readonly attempt: Ref<AttemptRow>;
+  readonly payment: Ref<PaymentRow>;
+  readonly refund: Ref<RefundRow> | null;
 }

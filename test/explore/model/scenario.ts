@@ -1,6 +1,6 @@
 import type { ReviewResolution } from "../../../src/domain/instruction.js";
 import type { Moment } from "./clock.js";
-import type { BANK_ANSWERS, CARD_ANSWERS } from "./stripe.js";
+import type { BANK_ANSWERS, CARD_ANSWERS } from "./stripe-objects.js";
 import type { World } from "./world.js";
 
 /** One request that a client sends with its key, and sends again as often as it likes. */

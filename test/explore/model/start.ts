@@ -1,9 +1,9 @@
 import type { Context } from "./context.js";
 import type { Tables } from "./rows.js";
-import { EMPTY_STRIPE } from "./stripe.js";
+import { EMPTY_STRIPE } from "./stripe-objects.js";
 import type { World } from "./world.js";
 
-export function EMPTY_TABLES({ scenario, refs }: Context): Tables {
+export function emptyTables({ scenario, refs }: Context): Tables {
   return {
     attempts: [],
     payments: [],
@@ -18,7 +18,7 @@ export function startOf(context: Context): World {
   return {
     moment: 0,
     faults: context.scenario.faults,
-    tables: EMPTY_TABLES(context),
+    tables: emptyTables(context),
     stripe: context.refs.stripe.of(EMPTY_STRIPE),
     runs: [],
     flying: [],

@@ -2,7 +2,6 @@ import type { Attempt } from "../../../src/domain/attempt.js";
 import type { Instruction } from "../../../src/domain/instruction.js";
 import type { Payment } from "../../../src/domain/payment.js";
 import type { Refund } from "../../../src/domain/refund.js";
-import type { AdvanceRow } from "../../../src/store/advance.js";
 import { pair, type Ref } from "../refs.js";
 import { agedAttempt } from "./aging.js";
 import { BUDGET_MS, sinceStart, textAt } from "./clock.js";
@@ -16,12 +15,10 @@ import {
   replaced,
   type SideRow,
   type Tables,
+  type Write,
 } from "./rows.js";
 
 /** The store's statements, one function each, with what each guards against. The rows are those of `rows.ts`. */
-
-/** One commit of an attempt's progress, and the database's time of it. */
-export type Write = AdvanceRow & { readonly at: string };
 
 /** As `claimAttempts` of src/store/attempts.ts; null: it is not due, or somebody holds its lease. */
 export function claim(

@@ -1,62 +1,13 @@
 import type { ProviderCall } from "../../../src/domain/provider.js";
 import { KEY_KEPT_MS } from "./clock.js";
 import type { Request } from "./request.js";
-import {
-  type Effect,
-  type Intent,
-  performCall,
-  type Reply,
-  readObject,
-  type StripeRefund,
-} from "./stripe-objects.js";
+import { type Effect, performCall, readObject } from "./stripe-calls.js";
+import type { Reply, SavedAnswer, Stripe, Way } from "./stripe-objects.js";
 
 /**
  * Stripe, from its documentation and not from the sandbox: objects, idempotency keys and what a request does when it
  * is executed. When that happens, and whether anybody hears of it, is not decided here.
  */
-export interface Stripe {
-  readonly intents: readonly Intent[];
-  readonly refunds: readonly StripeRefund[];
-  /** In the order of their names, so that the same answers are the same state. */
-  readonly saved: readonly SavedAnswer[];
-}
-
-/** The first result of a key: status and body, saved once the execution has begun (api/idempotent_requests). */
-interface SavedAnswer {
-  readonly account: string;
-  readonly key: string;
-  /** What the key was used for: other parameters or another endpoint are refused. */
-  readonly request: string;
-  readonly savedAtMs: number;
-  readonly reply: Reply;
-}
-
-export const EMPTY_STRIPE: Stripe = { intents: [], refunds: [], saved: [] };
-
-/** How one request goes at Stripe. */
-export interface Way {
-  readonly type:
-    | "as_asked"
-    /** A 500 that is saved under the key; with or without the effect. */
-    | "error_after_effect"
-    | "error_before_effect"
-    /** 429, before the idempotency layer. */
-    | "rate_limited"
-    /** 409: another request with this key is still running. */
-    | "key_in_use"
-    /** 429 of another kind: another request holds the object. */
-    | "object_locked"
-    /** A list that does not show what it should: more than Stripe's documentation allows. */
-    | "lagging_list";
-  /** What the card, or the refund's bank, says. Null where nobody is asked. */
-  readonly answer: Answer | null;
-  /** The key's record is old enough to be gone, and is. */
-  readonly pruned: boolean;
-}
-
-export const CARD_ANSWERS = ["pays", "declines", "asks", "pends", "misleads"] as const;
-export const BANK_ANSWERS = ["refunds", "refund_pends"] as const;
-export type Answer = (typeof CARD_ANSWERS)[number] | (typeof BANK_ANSWERS)[number];
 
 const RATE_LIMITED: Reply = failed(429, "rate_limit_error", "rate_limit");
 const OBJECT_LOCKED: Reply = failed(429, "invalid_request_error", "lock_timeout");

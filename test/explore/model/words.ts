@@ -1,5 +1,5 @@
 import type { Tables } from "./rows.js";
-import type { Way } from "./stripe.js";
+import type { Way } from "./stripe-objects.js";
 import type { Outcome } from "./wire.js";
 
 /** How steps are told. */

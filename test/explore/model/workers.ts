@@ -44,7 +44,7 @@ function takes(context: Context, world: World, at: number, account: string | nul
   const run: Omit<Run, "step"> = { at, stale: null, payment, refund, account };
   const says = () => {
     const marked = markedNow ? ", and marks its first call as about to be sent" : "";
-    return `a worker${WHOSE(account)} claims ${nameOf(tables, at)}${marked}`;
+    return `a worker${withCredential(account)} claims ${nameOf(tables, at)}${marked}`;
   };
   if (first.type === "commits") {
     const begins: Run = { ...run, step: { type: "begins", markedNow, change: first.change } };
@@ -56,7 +56,7 @@ function takes(context: Context, world: World, at: number, account: string | nul
   to(withRun(sent.world, context.refs.runs.of(waits)), says, sent.fault);
 }
 
-function WHOSE(account: string | null): string {
+function withCredential(account: string | null): string {
   if (account === null) return ", whose account is not known,";
   return account === OUR_ACCOUNT ? "" : " with another account's credential";
 }

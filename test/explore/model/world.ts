@@ -2,7 +2,7 @@ import type { Change } from "../../../src/domain/charge-change.js";
 import type { Ref } from "../refs.js";
 import type { Request } from "./request.js";
 import type { AttemptRow, PaymentRow, RefundRow, Tables } from "./rows.js";
-import type { Stripe } from "./stripe.js";
+import type { Stripe } from "./stripe-objects.js";
 import type { Outcome } from "./wire.js";
 
 /** A worker that drives an attempt. Which process it is does not matter: workers differ by what they hold alone. */
