@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { plotWithout } from "./explored.js";
+import { ACCEPTED, BUDGET_OVER } from "./model/clock.js";
 import { thePatchedCode } from "./patched.js";
 import { ONE_ORDER, OTHER_CREDENTIAL, RESTORED_EMPTY, RESTORED_ROW } from "./scenarios.js";
 
@@ -72,17 +73,16 @@ describe("without the order id's hold", () => {
 });
 
 test("without derived ids, a key whose rows are lost charges again", async () => {
-  const patch = {
-    file: "src/operations/attempt-id.ts",
-    find: "JSON.stringify([name.tenantId, name.operation, name.key, run])",
-    replace: "JSON.stringify([name.tenantId, name.operation, name.key, run, Math.random()])",
-  };
-  expect(await plotWithout([patch], RESTORED_EMPTY)).toEqual([
-    ...CREATED_AND_CONFIRMED,
+  const file = "src/operations/attempt-id.ts";
+  const patches = [
+    { file, find: "export function attemptIdOf(", replace: "let drawn = 0;\nexport function attemptIdOf(" },
+    { file, find: "name.key, run]);", replace: "name.key, run, (drawn += 1)]);" },
+  ];
+  expect(await plotWithout(patches, RESTORED_EMPTY)).toEqual([
+    ...PAID,
     "a backup from before the request is put back",
     "the client's request key-1 is accepted as pay_2",
     ...SECOND_IS_PAID,
-    "a confirm that was still under way is executed: the card pays",
     "=> two charges for key-1",
   ]);
 });
@@ -144,6 +144,19 @@ describe("without the age of a row", () => {
       "=> pay_1 was proven to be without effect, and pi_1 is charged",
     ]);
   });
+});
+
+test("without a recovery, a restored row is believed in the minute after its budget", async () => {
+  // Known, and told in docs/guarantees.md: it is the recovery that lets nobody look at such a row alone.
+  const scenario = { ...RESTORED_ROW, moments: [ACCEPTED, BUDGET_OVER] };
+  expect(await plotWithout([], scenario)).toEqual([
+    ...PAID,
+    "time passes: the budget is over",
+    "a backup from right after the request is put back",
+    "a worker claims the charge of pay_1",
+    "the worker hears nothing of the find before its deadline: the answer is lost",
+    "=> pay_1 was proven to be without effect, and pi_1 is charged",
+  ]);
 });
 
 test("a patch that no longer fits its source is refused", async () => {

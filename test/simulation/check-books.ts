@@ -7,8 +7,9 @@ type Balances = Readonly<Record<string, number>>;
 /** Each payment's accounts against what the provider did with its object, to the cent. */
 export function bookFaults(rows: EndState, world: World): string[] {
   return rows.payments.flatMap((payment) => {
-    // While a person must decide, the provider's side is not adopted yet.
-    if (rows.reviews.some((review) => review.payment_id === payment.id)) return [];
+    // While a person must decide about a charge, the provider's side is not adopted yet.
+    const charges = rows.attempts.filter((row) => row.payment_id === payment.id && row.kind !== "refund");
+    if (rows.reviews.some((review) => charges.some((row) => row.id === review.attempt_id))) return [];
     const books = shown(balancesOf(payment, rows));
     const attempt = rows.attempts.find((row) => row.id === payment.attempt_id);
     const intent = world.model.intents.get(attempt?.provider_payment_id ?? "") ?? null;

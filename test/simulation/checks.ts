@@ -53,21 +53,30 @@ function lateConfirms(attempt: AttemptRow, { log, settings }: World): string[] {
   return late.map(() => `${attempt.id} was confirmed after its budget`);
 }
 
+/** A person must say what became of its charge, capture or cancel. */
 function isInReview(paymentId: string, rows: EndState): boolean {
-  return rows.reviews.some((review) => review.payment_id === paymentId);
+  return rows.attempts.some(
+    (one) => one.payment_id === paymentId && one.kind !== "refund" && isWithPerson(one, rows),
+  );
+}
+
+function isWithPerson(attempt: AttemptRow, rows: EndState): boolean {
+  const refund = rows.refunds.find((one) => one.id === attempt.refund_id);
+  return refund?.status === "needs_review" || rows.reviews.some((review) => review.attempt_id === attempt.id);
 }
 
 /** What the last comparison with the provider still shows, though nobody is asked to look. */
 function openFindings(rows: EndState): string[] {
   const open = rows.findings.filter(
-    ({ state, payment_id: id }) => state === "open" && (id === null || !isInReview(id, rows)),
+    ({ state, payment_id: id }) =>
+      state === "open" && !rows.reviews.some((review) => review.payment_id === id),
   );
   return open.map(({ kind, object_id: id, detail }) => `the comparison shows ${kind} of ${id}: ${detail}`);
 }
 
 /** Ended, or a person's: nothing waits for what will never come. */
 function stuck(attempt: AttemptRow, rows: EndState): string[] {
-  if (isInReview(attempt.payment_id, rows)) {
+  if (isWithPerson(attempt, rows)) {
     const asks = attempt.state === "completed" || attempt.due_at !== null;
     return asks ? [] : [`${attempt.id} is in review and is not asked about any more`];
   }
@@ -213,7 +222,7 @@ function keyFaults(key: KeyRow, rows: EndState, world: World): string[] {
         ? []
         : [`${name} may run again and is ${attempt?.state ?? "nothing"}`];
     default:
-      return attempt !== undefined && isInReview(attempt.payment_id, rows)
+      return attempt !== undefined && isWithPerson(attempt, rows)
         ? []
         : [`${name} has no answer; its attempt is ${attempt?.state ?? "missing"}`];
   }

@@ -61,7 +61,10 @@ export class Polling {
   #poll(worker: WorkerName): void {
     const { scheduler, random } = this.#world;
     const process = this.#world.anyProcess();
-    if (process === null || process.frozenUntilMs > scheduler.nowMs) return this.wake(worker, NO_PROCESS_MS);
+    if (process === null || process.frozenUntilMs > scheduler.nowMs) {
+      const nightMs = this.#world.nightUntilMs - scheduler.nowMs;
+      return this.wake(worker, Math.max(NO_PROCESS_MS, nightMs));
+    }
     this.#lastAt.set(worker, scheduler.nowMs);
     const isReconciler = worker === "attempts" && random.world.chance(0.15);
     process.poll(isReconciler ? "reconciler" : worker);
@@ -78,7 +81,10 @@ export class Polling {
       select (select min(a.due_at) from attempts a
                where ${this.#world.isCalm} = false or not exists (
                  select from reviews r where r.tenant_id = a.tenant_id and r.payment_id = a.payment_id
-                    and r.closed_at is null)) as attempts,
+                    and r.attempt_id = a.id and r.closed_at is null
+                 union all
+                 select from refunds f where f.tenant_id = a.tenant_id and f.id = a.refund_id
+                    and f.status = 'needs_review')) as attempts,
              (select min(due_at) from provider_events) as events,
              (select min(due_at) from deliveries) as deliveries,
              (select min(created_at) from outbox where relayed_at is null) as unrelayed,

@@ -70,12 +70,12 @@ export class WireLog {
     return faults;
   }
 
-  /** Sends of a key after the time for which it guards them, counted from its first send. */
+  /** Sends of a key after the time for which it guards them. A fence needs no guard: its object is canceled once. */
   lateSends(keyLifetimeMs: number): string[] {
     const firstAtMs = new Map<string, number>();
     const faults: string[] = [];
     for (const entry of this.entries) {
-      if (entry.type !== "send") continue;
+      if (entry.type !== "send" || entry.key.includes(":fence")) continue;
       const firstMs = firstAtMs.get(entry.key) ?? entry.atMs;
       firstAtMs.set(entry.key, firstMs);
       if (entry.atMs - firstMs > keyLifetimeMs)

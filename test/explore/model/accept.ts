@@ -45,7 +45,8 @@ export function accepts(context: Context, world: World, at: number, to: To): voi
   const number = (key?.run ?? 0) + 1;
   const isFree = key === null || key.state === "failed_retryable";
   if (!isFree || number > context.scenario.runs) return;
-  const attemptId = context.memos.attemptId.get(`${at} ${number}`, () => {
+  // One draw an accept, so that an id which is not derived is another one the next time.
+  const attemptId = context.memos.attemptId.get(`${at} ${number} ${world.accepted.length}`, () => {
     const name = { tenantId: TENANT, operation: request.operation, key: request.key };
     return context.shipped.attemptIdOf(SECRET, name, number);
   });
