@@ -6,7 +6,7 @@ import type { Caller, Deps, RequestContext } from "../../src/operations/deps.js"
 import type { KeyedAnswer, WaitPreference } from "../../src/operations/keyed-request.js";
 import { requestEffect } from "../../src/operations/request-effect.js";
 import type { EffectPlan, PaymentPlan } from "./plans.js";
-import type { World } from "./world.js";
+import type { Surroundings } from "./surroundings.js";
 
 /** A client that has given up by then leaves the rest to Pawl. */
 const MOST_TRIES = 12;
@@ -40,9 +40,9 @@ export class Merchants {
   readonly answers = new Map<string, { readonly answer: string; readonly atMs: number }>();
   /** Every request that was made, by the same names: what is asked again at the end. */
   readonly #requests = new Map<string, { readonly client: string; readonly call: Call }>();
-  readonly #world: World;
+  readonly #world: Surroundings;
 
-  constructor(world: World) {
+  constructor(world: Surroundings) {
     this.#world = world;
   }
 

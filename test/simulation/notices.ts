@@ -3,7 +3,7 @@ import { receiveProviderEvent } from "../../src/operations/receive-provider-even
 import { readNotice } from "../../src/providers/stripe/notice.js";
 import type { ProviderNews } from "./provider-model.js";
 import type { SimulatedPayout } from "./provider-objects.js";
-import type { World } from "./world.js";
+import type { Surroundings } from "./surroundings.js";
 
 interface Notice {
   readonly id: string;
@@ -13,14 +13,14 @@ interface Notice {
 
 /** The provider's events on their way to us: twice, late, in any order, and again until one of us has taken them. */
 export class Notices {
-  readonly #world: World;
+  readonly #world: Surroundings;
   #count = 0;
   /** Not taken by us yet. */
   open = 0;
   /** What never arrived: only a comparison with the provider can tell us. */
   readonly givenUp: ListedEvent[] = [];
 
-  constructor(world: World) {
+  constructor(world: Surroundings) {
     this.#world = world;
   }
 
@@ -82,7 +82,10 @@ export class Notices {
     this.#plan(notice, random.world.duration(5_000, 120_000) * tries, tries + 1);
   }
 
-  async #offer(notice: Notice, process: NonNullable<ReturnType<World["anyProcess"]>>): Promise<string> {
+  async #offer(
+    notice: Notice,
+    process: NonNullable<ReturnType<Surroundings["anyProcess"]>>,
+  ): Promise<string> {
     this.#world.scheduler.actingFor = process;
     const receiving = receiveProviderEvent(process.deps, Buffer.from(notice.body), []).then(
       (received) => received.type,

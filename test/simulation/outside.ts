@@ -1,6 +1,6 @@
 import type { ProviderNews } from "./provider-model.js";
 import type { Intent, SimulatedDispute, SimulatedRefund } from "./provider-objects.js";
-import type { World } from "./world.js";
+import type { Surroundings } from "./surroundings.js";
 
 /** How often somebody does something that nobody at Pawl asked for. */
 export interface OutsideHabits {
@@ -12,10 +12,10 @@ export interface OutsideHabits {
 
 /** Customers, their banks, and people at the provider's dashboard. */
 export class Outside {
-  readonly #world: World;
+  readonly #world: Surroundings;
   readonly #habits: OutsideHabits;
 
-  constructor(world: World, habits: OutsideHabits) {
+  constructor(world: Surroundings, habits: OutsideHabits) {
     this.#world = world;
     this.#habits = habits;
   }

@@ -1,7 +1,7 @@
 import { EPOCH_MS, really } from "./host.js";
 import type { SimulatedDatabase } from "./simulated-database.js";
 import type { WorkerName } from "./simulated-process.js";
-import type { World } from "./world.js";
+import type { Surroundings } from "./surroundings.js";
 
 /** A worker that found nothing to do looks again no sooner than this. */
 const LEAST_PAUSE_MS = 150;
@@ -23,14 +23,14 @@ interface DueTimes {
  * that looked every half second for simulated days would find nothing else, only slower.
  */
 export class Polling {
-  readonly #world: World;
+  readonly #world: Surroundings;
   readonly #database: SimulatedDatabase;
   readonly #planned = new Map<WorkerName, number>();
   readonly #lastAt = new Map<WorkerName, number>();
   /** Something was written since the due times were last looked at. */
   #stale = true;
 
-  constructor(world: World, database: SimulatedDatabase) {
+  constructor(world: Surroundings, database: SimulatedDatabase) {
     this.#world = world;
     this.#database = database;
   }

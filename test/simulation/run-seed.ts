@@ -11,6 +11,8 @@ import { World } from "./world.js";
 export interface SeedOptions {
   readonly database: SimulatedDatabase;
   readonly flaws?: ProviderFlaws;
+  /** In place of what the seed draws. */
+  readonly weather?: Partial<Weather>;
 }
 
 export interface SeedReport {
@@ -86,14 +88,17 @@ function draw(seed: number): Draw {
 }
 
 /** Runs one simulation to its end. The same seed, the same code: the same story. */
-export async function runSeed(seed: number, { database, flaws = {} }: SeedOptions): Promise<SeedReport> {
+export async function runSeed(
+  seed: number,
+  { database, flaws = {}, weather = {} }: SeedOptions,
+): Promise<SeedReport> {
   const drawn = draw(seed);
   await database.reset();
   const world = new World({
     seed,
     database,
     settings: settingsWith(drawn.env),
-    weather: drawn.weather,
+    weather: { ...drawn.weather, ...weather },
     habits: drawn.habits,
     plans: drawPlans(new Random(seed, "plans"), drawn.payments),
     flaws,

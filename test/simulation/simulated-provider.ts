@@ -54,7 +54,7 @@ interface Reference {
   readonly tenantId: string;
 }
 
-export const ACCOUNT_ID = "acct_simulated";
+const ACCOUNT_ID = "acct_simulated";
 
 /** The port of one process: calls of the simulated provider over the simulated network. */
 export function simulatedProvider(parts: ProviderParts): PaymentProvider {

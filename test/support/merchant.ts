@@ -116,7 +116,7 @@ export function outcomeOf(answer: ApiAnswer): string {
 }
 
 /** Every item of a paged list, in its order. */
-export async function listAll<T>(client: ApiClient, path: string): Promise<T[]> {
+async function listAll<T>(client: ApiClient, path: string): Promise<T[]> {
   const items: T[] = [];
   let cursor: string | null = null;
   do {
