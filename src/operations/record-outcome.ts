@@ -67,7 +67,9 @@ function tellOthers(
   if (refundMoved) deps.log.info({ ...about, refund: refund.id, status: refund.status }, "refund moved");
   const settled =
     change.answer !== undefined || refundMoved || (paymentMoved && payment.status !== "processing");
-  if (settled) deps.outcomes.settle(attempt.id, { type: "here", payment, refund, ...answer });
+  // Only what this write has stored is the key's answer: one that was completed before keeps its own.
+  const stored = answer.keyExpiresAt === null ? { response: null, keyExpiresAt: null } : answer;
+  if (settled) deps.outcomes.settle(attempt.id, { type: "here", payment, refund, ...stored });
 }
 
 /** Says again, with the fence, that this worker goes on: renews the lease and changes nothing else. */
