@@ -39,6 +39,12 @@ const SESSION = {
   // Just under the deadline below: what nobody waits for any more is not done later, and gives its connection back.
   statement_timeout: 7_500,
 };
+/**
+ * One statement at a time on a connection to a pooler. The client would send a second one behind the first, and a pooler
+ * that gives the server connection on as soon as the first has ended (PgBouncer before 1.21) sends what was begun of the
+ * second to whoever has it next. An option of postgres.js that its types leave out; `begin` does not work with it.
+ */
+const ONE_AT_A_TIME = { max_pipeline: 0 };
 /** A pooler's answer to start-up parameters that it does not pass on. */
 const UNSUPPORTED_PARAMETER = "08P01";
 
@@ -64,6 +70,7 @@ function connect(options: DatabaseOptions, session: Partial<typeof SESSION>): Sq
     // The client would ask each new connection for its array types, and a session that ends during that question is an
     // error that nobody can catch: the process dies. So no statement passes or returns an array.
     fetch_types: false,
+    ...(options.prepare ? {} : ONE_AT_A_TIME),
     connection: { application_name: "pawl", TimeZone: "UTC", ...session },
     onnotice: () => undefined,
     // A delay of its own before reconnecting would keep requests waiting after the database is back.

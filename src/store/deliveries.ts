@@ -257,12 +257,14 @@ export async function listDeliveries(
  * than `limit`: the rest comes when it was to come.
  */
 export function hastening(db: Queryable, limit: number) {
-  return db`hastened as (
+  return db`waiting as materialized (
+      select w.* from claimed c cross join held h cross join lateral (
+        select tenant_id, endpoint_id, event_id from deliveries
+         where endpoint_id = h.id and tenant_id = c.tenant_id and due_at > now()
+         order by due_at limit ${limit} for update skip locked) w
+    ), hastened as (
       update deliveries d set due_at = now()
-        from claimed c cross join held h cross join lateral (
-             select tenant_id, endpoint_id, event_id from deliveries
-              where endpoint_id = h.id and tenant_id = c.tenant_id and due_at > now()
-              order by due_at limit ${limit} for update skip locked) w
+        from waiting w
        where d.tenant_id = w.tenant_id and d.endpoint_id = w.endpoint_id and d.event_id = w.event_id
     )`;
 }

@@ -55,10 +55,12 @@ export async function readKey(db: Queryable, name: KeyName): Promise<KeyRecord |
  */
 export async function purgeExpiredKeys(db: Queryable, limit: number): Promise<number> {
   const rows = await db<Row[]>`
-    delete from idempotency_keys k
-     using (select tenant_id, operation, key from idempotency_keys
-             where expires_at <= now() and state <> 'in_progress'
-             order by expires_at limit ${limit} for update skip locked) as old
+    with old as materialized (
+      select tenant_id, operation, key from idempotency_keys
+       where expires_at <= now() and state <> 'in_progress'
+       order by expires_at limit ${limit} for update skip locked
+    )
+    delete from idempotency_keys k using old
      where k.tenant_id = old.tenant_id and k.operation = old.operation and k.key = old.key
     returning k.key`;
   return rows.length;

@@ -69,10 +69,11 @@ export async function insertEntries(
  */
 export async function countEntries(db: Queryable, limit: number): Promise<number> {
   const [counted] = await db<Row[]>`
-    with taken as (
-      delete from ledger_uncounted u
-       using (select tenant_id, payment_id, fact, leg from ledger_uncounted
-               order by tenant_id, payment_id, fact, leg limit ${limit} for update skip locked) as next
+    with next as materialized (
+      select tenant_id, payment_id, fact, leg from ledger_uncounted
+       order by tenant_id, payment_id, fact, leg limit ${limit} for update skip locked
+    ), taken as (
+      delete from ledger_uncounted u using next
        where u.tenant_id = next.tenant_id and u.payment_id = next.payment_id and u.fact = next.fact
          and u.leg = next.leg
       returning u.*

@@ -179,10 +179,12 @@ export async function listUnappliedEvents(
 /** Deletes at most `limit` events that were applied longer ago than `retentionMs`. Parked and pending ones stay. */
 export async function purgeAppliedEvents(db: Queryable, retentionMs: number, limit: number): Promise<number> {
   const purged = await db<Row[]>`
-    delete from provider_events e
-     using (select provider, event_id from provider_events
-             where state = 'applied' and applied_at < now() - ${retentionMs}::float8 * interval '1 millisecond'
-             order by applied_at limit ${limit} for update skip locked) as old
+    with old as materialized (
+      select provider, event_id from provider_events
+       where state = 'applied' and applied_at < now() - ${retentionMs}::float8 * interval '1 millisecond'
+       order by applied_at limit ${limit} for update skip locked
+    )
+    delete from provider_events e using old
      where e.provider = old.provider and e.event_id = old.event_id
     returning e.event_id`;
   return purged.length;

@@ -247,18 +247,20 @@ export async function listFindingsOfRun(
 /** Deletes ended runs and closed findings that are older than that, at most `limit` of each. */
 export async function purgeReconciliation(db: Queryable, ageMs: number, limit: number): Promise<number> {
   const [purged] = await db<Row[]>`
-    with old_runs as (
-      delete from reconciliation_runs r using (
-        select provider, id from reconciliation_runs
-         where state <> 'running' and finished_at < now() - ${ageMs}::float8 * interval '1 millisecond'
-         limit ${limit} for update skip locked) o
+    with ended as materialized (
+      select provider, id from reconciliation_runs
+       where state <> 'running' and finished_at < now() - ${ageMs}::float8 * interval '1 millisecond'
+       limit ${limit} for update skip locked
+    ), old_runs as (
+      delete from reconciliation_runs r using ended o
        where r.provider = o.provider and r.id = o.id
       returning r.id
+    ), closed as materialized (
+      select provider, kind, object_id from reconciliation_findings
+       where state <> 'open' and closed_at < now() - ${ageMs}::float8 * interval '1 millisecond'
+       limit ${limit} for update skip locked
     ), old_findings as (
-      delete from reconciliation_findings f using (
-        select provider, kind, object_id from reconciliation_findings
-         where state <> 'open' and closed_at < now() - ${ageMs}::float8 * interval '1 millisecond'
-         limit ${limit} for update skip locked) o
+      delete from reconciliation_findings f using closed o
        where f.provider = o.provider and f.kind = o.kind and f.object_id = o.object_id
       returning f.object_id
     )

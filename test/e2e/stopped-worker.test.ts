@@ -30,6 +30,9 @@ const STOPS: Readonly<Record<string, Stop>> = {
   "with a decline in its hands": { point: "after_confirm", body: DECLINED, status: "failed" },
 };
 
+/** What ends attempts alone: another worker of the process would rightly write about them, the relay for one. */
+const ATTEMPTS_ALONE = { WORKERS: "attempts,reconciler" };
+
 describeWithFaults(
   "a worker is stopped past its lease and goes on after another has ended the attempt",
   () => {
@@ -62,11 +65,15 @@ describeWithFaults(
     it.each(Object.entries(STOPS))(
       "stopped %s, it makes no further call and writes nothing",
       async (_name, stop) => {
-        const late = await system.worker({ ...stop.env, PAWL_PROBES: `${stop.point}=stop` });
+        const late = await system.worker({
+          ...ATTEMPTS_ALONE,
+          ...stop.env,
+          PAWL_PROBES: `${stop.point}=stop`,
+        });
         const accepted = await api.client.pay(stop.body, { prefer: "respond-async" });
         const id = accepted.json.id ?? "";
         await late.process.stopped();
-        const heir = await system.worker(stop.heirEnv);
+        const heir = await system.worker({ ...ATTEMPTS_ALONE, ...stop.heirEnv });
         expect((await untilEnded(api.client, id)).status).toBe(stop.status);
         expect((await heir.process.stop()).code).toBe(0);
         const [calls, rows] = [await system.control.listRequests(), await written()];
@@ -85,7 +92,7 @@ describeWithFaults(
     );
 
     it("stopped with a look in its hands that moves nothing, it writes nothing: the fence alone tells it", async () => {
-      const late = await system.worker({ PAWL_PROBES: "after_get=stop" });
+      const late = await system.worker({ ...ATTEMPTS_ALONE, PAWL_PROBES: "after_get=stop" });
       // It waits for its customer, so it is looked at again and again, and each look leaves the state as it is.
       const body = {
         ...VISA,
@@ -98,7 +105,11 @@ describeWithFaults(
       const looks = { object_id: acting.json.provider_payment_id ?? "", call: "payment_intents.retrieve" };
       const [first] = (await system.control.listRequests(looks)).slice(-1);
       // It leaves the next look to a time that this test does not see.
-      const heir = await system.worker({ FOLLOW_FIRST_MS: "60000", FOLLOW_MOST_MS: "60000" });
+      const heir = await system.worker({
+        ...ATTEMPTS_ALONE,
+        FOLLOW_FIRST_MS: "60000",
+        FOLLOW_MOST_MS: "60000",
+      });
       await system.control.waitForRequests({
         filter: { ...looks, after_sequence: first?.sequence ?? 0 },
         until: "settled",

@@ -9,12 +9,13 @@ const CROWD = 20;
 /** A key whose first run is proven to be without effect, with the provider back. */
 async function failedWithoutEffect() {
   const harness = await stage.start({ env: SHORT_BUDGET });
-  const other = await harness.another({ env: { ...HASTY, ATTEMPT_RETRY_BUDGET_MS: "20000" } });
   const key = newKey();
   await harness.sandbox.control.closeListener();
   const first = await pay(harness, { key }).catch((error: unknown) => error);
   expect(first).toMatchObject({ code: "provider_unavailable", extra: { payment: { status: "failed" } } });
   await harness.sandbox.control.openListener();
+  // After the failure: its longer budget would hold the first run open.
+  const other = await harness.another({ env: { ...HASTY, ATTEMPT_RETRY_BUDGET_MS: "20000" } });
   const failedId = (first as { extra: { payment: { id: string } } }).extra.payment.id;
   return { harness, other, key, failedId };
 }
