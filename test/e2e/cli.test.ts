@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { newKey, VISA } from "../support/api-client.js";
 import { describeWithFaults } from "../support/e2e-target.js";
 import { RealProcess, run } from "../support/processes.js";
-import type { System} from "../support/system.js";
+import type { System } from "../support/system.js";
 import { type Api, startFaultySystem } from "../support/system.js";
 import { until } from "../support/until.js";
 
