@@ -45,39 +45,37 @@ export async function seedPayment(harness: Harness, options: SeedOptions = {}): 
   };
   const amount = options.amount ?? 10_000;
   const { sql } = harness.deps.db;
-  await sql.begin(async (tx) => {
-    await tx`insert into payments ${tx({
-      tenant_id: seeded.tenantId,
-      id: seeded.paymentId,
-      status: "succeeded",
-      amount,
-      amount_captured: amount,
-      currency: options.currency ?? "usd",
-      capture_method: "automatic",
-      payment_method: "pm_card_visa",
-      attempt_id: seeded.attemptId,
-      holds_order_id: false,
-      metadata: "{}",
-      provider: "stripe",
-      livemode: options.livemode ?? false,
-    })}`;
-    await tx`insert into attempts ${tx({
-      tenant_id: seeded.tenantId,
-      id: seeded.attemptId,
-      payment_id: seeded.paymentId,
-      operation: "payments.create",
-      idempotency_key: randomId("key"),
-      run: 1,
-      request_id: randomId("req"),
-      state: options.state ?? "completed",
-      due_at: null,
-      provider: "stripe",
-      provider_account: "acct_test",
-      livemode: options.livemode ?? false,
-      parameters: "",
-      provider_payment_id: seeded.objectId,
-    })}`;
-  });
+  await sql`insert into payments ${sql({
+    tenant_id: seeded.tenantId,
+    id: seeded.paymentId,
+    status: "succeeded",
+    amount,
+    amount_captured: amount,
+    currency: options.currency ?? "usd",
+    capture_method: "automatic",
+    payment_method: "pm_card_visa",
+    attempt_id: seeded.attemptId,
+    holds_order_id: false,
+    metadata: "{}",
+    provider: "stripe",
+    livemode: options.livemode ?? false,
+  })}`;
+  await sql`insert into attempts ${sql({
+    tenant_id: seeded.tenantId,
+    id: seeded.attemptId,
+    payment_id: seeded.paymentId,
+    operation: "payments.create",
+    idempotency_key: randomId("key"),
+    run: 1,
+    request_id: randomId("req"),
+    state: options.state ?? "completed",
+    due_at: null,
+    provider: "stripe",
+    provider_account: "acct_test",
+    livemode: options.livemode ?? false,
+    parameters: "",
+    provider_payment_id: seeded.objectId,
+  })}`;
   return { ...seeded, objectId: seeded.objectId ?? "" };
 }
 
