@@ -25,6 +25,7 @@ const WORKER_NAMES = [
   "webhooks",
   "ledger",
   "reaper",
+  "doctor",
 ] as const;
 export type WorkerName = (typeof WORKER_NAMES)[number];
 
@@ -107,6 +108,7 @@ const environment = z.object({
   WEBHOOK_ALLOW_PRIVATE_TARGETS: flag,
   DELIVERY_RETENTION_HOURS: hours(),
   LEDGER_INTERVAL_MS: duration(),
+  DOCTOR_INTERVAL_MS: duration(),
   PAWL_EVENTS_NATS_URL: url(["nats:", "tls:"]),
   LOG_LEVEL: z.preprocess(
     blankIsUnset,
@@ -162,6 +164,7 @@ export interface Settings {
   readonly webhookAllowPrivateTargets: boolean;
   readonly deliveryRetentionMs: number;
   readonly ledgerIntervalMs: number;
+  readonly doctorIntervalMs: number;
 }
 
 export interface Config {
@@ -245,6 +248,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     webhookAllowPrivateTargets: e.WEBHOOK_ALLOW_PRIVATE_TARGETS ?? false,
     deliveryRetentionMs: (e.DELIVERY_RETENTION_HOURS ?? 720) * HOUR_MS,
     ledgerIntervalMs: e.LEDGER_INTERVAL_MS ?? 1_000,
+    doctorIntervalMs: e.DOCTOR_INTERVAL_MS ?? 60_000,
   };
   refuseContradictions(
     settings,

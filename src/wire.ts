@@ -6,7 +6,7 @@ import { type Config, ConfigError, type WorkerName } from "./config.js";
 import { createAdminApp } from "./http/admin/admin-app.js";
 import { createApp } from "./http/app.js";
 import { type Server, serve } from "./http/serve.js";
-import { meter } from "./http/work-metrics.js";
+import { meter, showDoctorRound } from "./http/work-metrics.js";
 import { systemClock } from "./lib/clock.js";
 import { Coalescer } from "./lib/coalesce.js";
 import type { Logger } from "./lib/log.js";
@@ -22,6 +22,7 @@ import { AttemptPool } from "./operations/claim-attempts.js";
 import { DeliveryPool } from "./operations/claim-deliveries.js";
 import { ProviderEventPool } from "./operations/claim-provider-events.js";
 import type { Deps, DueSignal, Probe } from "./operations/deps.js";
+import { Doctor } from "./operations/doctor.js";
 import { KeyCache } from "./operations/key-cache.js";
 import { ProviderAccount } from "./operations/provider-account.js";
 import { Comparison } from "./operations/reconcile.js";
@@ -160,7 +161,7 @@ class WiredPawl implements Pawl {
     private readonly loops: WorkerLoops,
     private readonly release: () => void,
   ) {
-    this.#pool = new AttemptPool(deps, () => loops.wakeAttempts());
+    this.#pool = new AttemptPool(deps, () => loops.wake("attempts"));
     this.#providerEvents = new ProviderEventPool(deps, () => loops.wake("provider-events"));
     this.#deliveries = new DeliveryPool(deps, () => loops.wake("webhooks"));
     this.comparison = new Comparison(deps);
@@ -182,6 +183,7 @@ class WiredPawl implements Pawl {
       providerEvents: this.#providerEvents,
       deliveries: this.#deliveries,
       comparison: this.comparison,
+      doctor: new Doctor(this.deps, showDoctorRound),
     });
   }
 
@@ -238,14 +240,10 @@ class WorkerLoops implements DueSignal {
   async start(names: readonly WorkerName[], deps: WorkerDeps): Promise<void> {
     this.#pool = deps.pool;
     for (const name of names) this.#loops.set(name, startWorker(name, deps));
-    if (names.includes("attempts")) await listen(this.db, "pawl_attempts", () => this.wakeAttempts());
+    if (names.includes("attempts")) await listen(this.db, "pawl_attempts", () => this.wake("attempts"));
     if (names.includes("provider-events")) {
       await listen(this.db, "pawl_provider_events", () => this.wake("provider-events"));
     }
-  }
-
-  wakeAttempts(): void {
-    this.wake("attempts");
   }
 
   wake(name: WorkerName): void {
@@ -254,7 +252,7 @@ class WorkerLoops implements DueSignal {
 
   accepted(): void {
     const hasRoomHere = this.#loops.has("attempts") && this.#pool?.hasRoom() === true;
-    if (hasRoomHere) this.wakeAttempts();
+    if (hasRoomHere) this.wake("attempts");
     else this.#hints.add("");
   }
 

@@ -1,5 +1,6 @@
 import { attempts } from "./attempts.js";
 import { comparison } from "./comparison.js";
+import { doctor } from "./doctor.js";
 import { ledger } from "./ledger.js";
 import { providerEvents } from "./provider-events.js";
 import { reaper } from "./reaper.js";
@@ -17,4 +18,5 @@ export const WORKERS: Readonly<Record<Worker["name"], Worker>> = {
   webhooks,
   ledger,
   reaper,
+  doctor,
 };

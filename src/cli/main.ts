@@ -10,6 +10,7 @@ import {
   purgeCommand,
   tenantsCommand,
 } from "./data-commands.js";
+import { doctorCommand } from "./doctor-command.js";
 import { eventsCommand } from "./events-commands.js";
 import { CommandFailed } from "./output.js";
 import { reconcileCommand } from "./reconcile-command.js";
@@ -35,6 +36,7 @@ for (const command of [
   purgeCommand(),
   reconcileCommand(),
   recoverCommand(),
+  doctorCommand(),
   sandboxCommand(),
 ]) {
   program.addCommand(command);

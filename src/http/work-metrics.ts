@@ -100,7 +100,7 @@ const findings = new Gauge({
 });
 const comparedAge = new Gauge({
   name: "pawl_reconciliation_age_seconds",
-  help: "Since the newest completed comparison with the provider; NaN before the first; of the whole database.",
+  help: "Since the end of what was last compared with the provider; NaN before the first; of the whole database.",
   registers: [registry],
 });
 const recovering = new Gauge({
@@ -108,6 +108,28 @@ const recovering = new Gauge({
   help: "1 while nothing is sent, since the database was restored or failed over; of the whole database.",
   registers: [registry],
 });
+
+const violations = new Gauge({
+  name: "pawl_invariant_violations",
+  help: "What breaks an invariant, by the last look of this process's doctor; of the whole database.",
+  labelNames: ["invariant"],
+  registers: [registry],
+});
+let doctorRoundAtMs = Number.NaN;
+new Gauge({
+  name: "pawl_doctor_age_seconds",
+  help: "Since this process's doctor last ended a look; NaN before the first, and where it does not run.",
+  registers: [registry],
+  collect() {
+    this.set((performance.now() - doctorRoundAtMs) / 1_000);
+  },
+});
+
+/** What the doctor has found. A look that could not be made leaves it as it was, and older. */
+export function showDoctorRound({ counts }: { readonly counts: ReadonlyMap<string, number> }): void {
+  for (const [invariant, count] of counts) violations.set({ invariant }, count);
+  doctorRoundAtMs = performance.now();
+}
 
 export const meter: Meter = {
   providerCall: (call, outcome, seconds) => calls.observe({ call, outcome }, seconds),

@@ -11,6 +11,7 @@ import { AttemptPool } from "../../src/operations/claim-attempts.js";
 import { DeliveryPool } from "../../src/operations/claim-deliveries.js";
 import { ProviderEventPool } from "../../src/operations/claim-provider-events.js";
 import type { Deps, Meter } from "../../src/operations/deps.js";
+import { Doctor } from "../../src/operations/doctor.js";
 import { KeyCache } from "../../src/operations/key-cache.js";
 import { ProviderAccount } from "../../src/operations/provider-account.js";
 import { Comparison } from "../../src/operations/reconcile.js";
@@ -29,6 +30,8 @@ export type WorkerName = Worker["name"];
 
 export interface ProcessParts {
   readonly name: string;
+  /** Of the provider, whose credential it has. */
+  readonly account: string;
   readonly scheduler: Scheduler;
   readonly random: Random;
   readonly database: SimulatedDatabase;
@@ -39,10 +42,15 @@ export interface ProcessParts {
   readonly webhooks: (owner: Owner) => WebhookSender;
   /** An attempt or event is due in so long. */
   readonly due: (worker: WorkerName, ms: number) => void;
+  readonly ready: (process: SimulatedProcess) => void;
   readonly died: (process: SimulatedProcess) => void;
   /** An error that nothing in the simulation explains. */
   readonly fault: (sentence: string) => void;
   readonly wrote: () => void;
+  /** A statement of this function has been executed. */
+  readonly executed: (what: string) => Promise<void>;
+  /** Whether there may be something to see in where the database is. */
+  readonly isMoving: () => boolean;
   /** The notice to other processes that an attempt has come to an outcome. */
   readonly settled: (process: SimulatedProcess, attemptId: string) => void;
 }
@@ -57,6 +65,9 @@ function never(): Promise<never> {
 /** One process of Pawl: the real operations and workers, whose every step may be its last. */
 export class SimulatedProcess implements Owner {
   readonly name: string;
+  readonly account: string;
+  /** Of when what it knows of the database's moves and of a recovery is. */
+  knownAtMs = -1;
   /** Resolves when it dies: whoever is connected to it sees that. */
   readonly dead: Promise<"dead">;
   alive = true;
@@ -68,6 +79,7 @@ export class SimulatedProcess implements Owner {
   constructor(parts: ProcessParts) {
     this.#parts = parts;
     this.name = parts.name;
+    this.account = parts.account;
     this.dead = new Promise((resolve) => {
       this.#tellOfDeath = () => resolve("dead");
     });
@@ -103,8 +115,31 @@ export class SimulatedProcess implements Owner {
       providerEvents: new ProviderEventPool(deps, () => due("provider-events", 0)),
       deliveries: new DeliveryPool(deps, () => due("webhooks", 0)),
       comparison: new Comparison(deps),
+      doctor: new Doctor(deps),
     };
     this.run("account", () => deps.account.resolve());
+    this.watchDatabase();
+    this.#parts.ready(this);
+  }
+
+  /**
+   * As wire's loop does it, but only while there may be something to see: production looks every few seconds, and each
+   * look is three statements.
+   */
+  watchDatabase(): void {
+    const { scheduler, settings, random, isMoving } = this.#parts;
+    const isSettled = () => !isMoving() && this.#deps?.recovery.isRecovering() !== true;
+    const look = async (): Promise<void> => {
+      if (isSettled()) return;
+      try {
+        await this.#deps?.recovery.check();
+      } finally {
+        scheduler.plan(settings.databaseCheckIntervalMs, null, () => this.run("database check", look), this);
+      }
+    };
+    if (isSettled()) return;
+    const firstMs = random.whole(1, settings.databaseCheckIntervalMs);
+    scheduler.plan(firstMs, null, () => this.run("database check", look), this);
   }
 
   /** One round of a worker; does not wait for its end. */
@@ -200,7 +235,7 @@ export class SimulatedProcess implements Owner {
 
   /** A statement goes out, is executed, and its answer comes back: three moments, and a death may lie between any two. */
   readonly #statement: Statement = async (what, run) => {
-    const { scheduler, random, weather, database, wrote } = this.#parts;
+    const { scheduler, random, weather, database, wrote, executed } = this.#parts;
     await this.#step(`before ${what}`);
     const fate = random.weighted<StatementFate>(weather().statements);
     const label = `db ${what}${fate === "fine" ? "" : ` (${fate})`}`;
@@ -212,12 +247,18 @@ export class SimulatedProcess implements Owner {
         async () => {
           if (fate === "cut_before") return back(() => reject(lostConnection()));
           if (fate === "rolled_back") return back(() => reject(sqlError("40001")));
-          const settle = await database.at(scheduler.nowMs, run).then(
+          const atMs = scheduler.nowMs;
+          const settle = await database.at(atMs, run).then(
             (value) => () => resolve(value),
             (error: unknown) => () => reject(error instanceof Error ? error : new Error(String(error))),
           );
           wrote();
-          back(fate === "cut_after" ? () => reject(lostConnection()) : settle);
+          await executed(what);
+          back(() => {
+            if (fate === "cut_after") return reject(lostConnection());
+            if (what === "readRecovery") this.knownAtMs = atMs;
+            settle();
+          });
         },
         this,
       );
