@@ -47,7 +47,8 @@ async function reconcile({ from, to, json, csv }: Options, command: Command): Pr
           .join(""),
       );
     else print(json === true, reportDocument(report), reportLines(report));
-    const { run, findings } = report;
+    const { run, findings, isComplete } = report;
+    if (!isComplete) process.stderr.write(`pawl: there are more than ${findings.length} differences\n`);
     if (run.error !== null) process.stderr.write(`pawl: ${run.error}\n`);
     if (findings.some(({ state }) => state === "open")) process.exitCode = DIFFERENCES_REMAIN;
     else if (run.error !== null) process.exitCode = NOT_COMPARED;
@@ -72,9 +73,12 @@ export async function withPawl(work: (pawl: Pawl) => Promise<void>): Promise<voi
   }
 }
 
+/** RFC 3339, or a day in UTC: without an offset a time would be read by this machine's own clock. */
+const TIME = /^\d{4}-\d{2}-\d{2}([Tt]\d{2}:\d{2}(:\d{2}(\.\d+)?)?([Zz]|[+-]\d{2}:\d{2}))?$/;
+
 export function readTime(value: string): Date {
   const at = new Date(value);
-  const isTime = /^\d{4}-\d{2}-\d{2}/.test(value) && !Number.isNaN(at.getTime());
-  if (!isTime) throw new InvalidArgumentError("must be a time such as 2026-11-29T00:00:00Z");
+  const isTime = TIME.test(value) && !Number.isNaN(at.getTime());
+  if (!isTime) throw new InvalidArgumentError("must be a time with its offset, such as 2026-11-29T00:00:00Z");
   return at;
 }

@@ -6,7 +6,7 @@ import { table } from "./output.js";
 type Finding = ReconciliationReport["findings"][number];
 
 /** The report as one JSON document. Amounts are integers in the minor unit of the currency beside them. */
-export function reportDocument({ run, findings, unfinished }: ReconciliationReport) {
+export function reportDocument({ run, findings, isComplete, unfinished }: ReconciliationReport) {
   return {
     run: {
       id: run.id,
@@ -23,6 +23,8 @@ export function reportDocument({ run, findings, unfinished }: ReconciliationRepo
       finished_at: run.finishedAt?.toISOString() ?? null,
     },
     counts: {
+      /** False: there are more than are shown here. */
+      complete: isComplete,
       open: count(findings, "open"),
       repaired: count(findings, "repaired"),
       gone: count(findings, "gone"),
@@ -124,9 +126,11 @@ export function reportLines(report: ReconciliationReport): string[] {
   const { run, findings, unfinished } = report;
   const open = findings.filter((finding) => finding.state === "open");
   const mended = findings.length - open.length;
+  const atLeast = report.isComplete ? "" : "at least ";
   const summary = [
     `${run.id}  ${run.state}  ${run.windowFrom.toISOString()} to ${run.windowTo.toISOString()}`,
-    `${run.objects} objects of ${run.provider} (${run.account}) compared: ${open.length} differences are open, ${mended} are closed`,
+    `${run.objects} objects of ${run.provider} (${run.account}) compared: ${atLeast}${open.length} differences are open, ` +
+      `${atLeast}${mended} are closed`,
     ...(run.error === null ? [] : [run.error]),
     `our own side: ${unfinished.dueUnknowns} unknown outcomes are due, ${unfinished.expiredLeases} leases have ended, ` +
       `${unfinished.parkedEvents} events are parked, ${unfinished.openReviews} reviews are open`,

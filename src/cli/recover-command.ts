@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { reportOf } from "../operations/list-findings.js";
+import { type ReconciliationReport, reportOf } from "../operations/list-findings.js";
 import { beginRecoverySince, endRecoveryNow } from "../operations/recover.js";
 import { withStore } from "./environment.js";
 import { CommandFailed, print } from "./output.js";
@@ -7,6 +7,8 @@ import { readTime, withPawl } from "./reconcile-command.js";
 import { reportDocument, reportLines } from "./reconcile-report.js";
 
 const DIFFERENCES_REMAIN = 3;
+/** Also where a list could not be read. */
+const NOT_ENDED = 1;
 
 interface Options {
   readonly since?: Date;
@@ -38,13 +40,15 @@ async function endNow({ since, reason, json }: Options, command: Command): Promi
 async function recover({ since, json }: Options, command: Command): Promise<void> {
   if (since === undefined)
     command.error("error: --since is needed: from when on rows may be lost; or --done");
+  // Nothing would be compared, and everything sent.
+  if (since.getTime() > Date.now()) command.error("error: --since lies in the future");
   await withPawl(async ({ deps, comparison }) => {
-    const account = await comparison.accountOrThrow();
-    const id = await beginRecoverySince(deps, account, since);
+    // Before the provider is asked who we are: where it is away, nothing is sent when it is back.
+    await deps.recovery.begin("asked_for", null);
+    const id = await beginRecoverySince(deps, await comparison.accountOrThrow(), since);
     let phase = "";
     const run = await comparison.drive(id, (now) => {
-      if (json !== true && now.phase !== phase)
-        process.stderr.write(`${now.phase}: ${now.objects} objects\n`);
+      if (json !== true && now.phase !== phase) process.stderr.write(`${said(now)}\n`);
       phase = now.phase;
     });
     const report = await reportOf(deps, id);
@@ -56,7 +60,15 @@ async function recover({ since, json }: Options, command: Command): Promise<void
       ...reportLines(report),
       recovering === null ? "Recovered; attempts are sent again." : "Still recovering; nothing is sent.",
     ]);
-    if (run.state === "failed" || recovering !== null) process.exitCode = 1;
+    if (run.error !== null) process.stderr.write(`pawl: ${run.error}\n`);
+    if (run.state === "failed" || recovering !== null) process.exitCode = NOT_ENDED;
     else if (report.findings.some(({ state }) => state === "open")) process.exitCode = DIFFERENCES_REMAIN;
+    else if (run.error !== null) process.exitCode = NOT_ENDED;
   });
+}
+
+function said({ phase, objects }: ReconciliationReport["run"]): string {
+  return phase === "attempts"
+    ? "attempts: until each open one has had an answer; a running `attempts` worker asks"
+    : `${phase}: ${objects} objects`;
 }

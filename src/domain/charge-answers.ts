@@ -5,11 +5,14 @@ import {
   isKeyMismatch,
   KEY_MISMATCH,
   notPerformed,
+  notPerformedByRow,
+  supersededByEarlierRun,
   underReview,
   waiting,
 } from "./charge-decisions.js";
 import { adopt } from "./charge-facts.js";
 import { describeLookup, describeSend } from "./describe-outcome.js";
+import { EARLIER_RUN_OPEN } from "./earlier-runs.js";
 import type { Failure } from "./payment.js";
 import type { ChargeCall, LookupOutcome, SendOutcome } from "./provider.js";
 
@@ -159,7 +162,7 @@ export function afterLookup(view: ChargeView, question: "find" | "get", outcome:
     case "missing":
       return underReview(view, "provider_object_missing", note);
     case "unanswered":
-      if (provenByRow(view)) return notPerformed(view, outcome.reason, note);
+      if (provenByRow(view)) return notPerformedByRow(view, outcome.reason, note);
       return waiting(view, { reason: outcome.reason, note, retryAfterMs: outcome.retryAfterMs });
   }
 }
@@ -171,9 +174,11 @@ function afterAbsence(view: ChargeView, note: TimelineNote): Change {
   if (!isBeforeObject(attempt.state)) return underReview(view, "provider_object_missing", note);
   // The provider has just said that this key was used for other parameters: an object of ours exists somewhere.
   if (isKeyMismatch(attempt.waitReason)) return underReview(view, KEY_MISMATCH, note);
+  if (view.earlierRuns === "performed") return supersededByEarlierRun(view, note);
   if (budgetIsOver(view) || attempt.keySpent) {
     return notPerformed(view, attempt.keySpent ? "provider_key_spent" : "retry_budget_over", note);
   }
+  if (view.earlierRuns === "open") return waiting(view, { reason: EARLIER_RUN_OPEN, note });
   return {
     attemptEvents: [],
     attempt: { ...unchanged(attempt), waitReason: null },

@@ -1,5 +1,6 @@
 import type { Attempt } from "./attempt.js";
 import type { AttemptEventType } from "./attempt-machine.js";
+import type { EarlierRuns } from "./earlier-runs.js";
 import type { EffectEventType } from "./effect-machine.js";
 import type { ErrorCode } from "./errors.js";
 import type { CancellationReason, Failure, NextAction, Payment } from "./payment.js";
@@ -23,14 +24,21 @@ export interface ChargePolicy {
   readonly random: () => number;
 }
 
-/** What a decision is made from. `now` is the database's time, carried forward by a monotonic clock. */
-export interface ChargeView {
+/** An attempt with what it works on, as it was read. `now` is the database's time, carried forward by a monotonic clock. */
+export interface AttemptView {
   readonly attempt: Attempt;
   readonly payment: Payment;
   /** Of a refund's attempt, null for every other. */
   readonly refund: Refund | null;
   readonly now: Date;
   readonly policy: ChargePolicy;
+}
+
+/** What a decision is made from. */
+export interface ChargeView extends AttemptView {
+  /** The database was restored and not everything has been asked about yet: what rows say of sends is not believed. */
+  readonly recovering: boolean;
+  readonly earlierRuns: EarlierRuns;
 }
 
 /** About a charge object (`find` by our reference, `get` by its id), or about a refund. */
@@ -131,7 +139,7 @@ export function resolved(attempt: Attempt): Change["attempt"] {
 }
 
 /** No confirm may start any more: the budget is over. Counted from the accept, by the database's clock. */
-export function budgetIsOver(view: ChargeView): boolean {
+export function budgetIsOver(view: Pick<AttemptView, "attempt" | "policy" | "now">): boolean {
   return view.now.getTime() - view.attempt.createdAt.getTime() >= view.policy.retryBudgetMs;
 }
 
@@ -141,7 +149,10 @@ export function customerIsLate({ attempt, policy, now }: ChargeView): boolean {
 }
 
 /** The call's key may have been pruned: a send under it would be a new request. */
-export function keyLifetimeIsOver(view: ChargeView, firstSentAt: Date | null): boolean {
+export function keyLifetimeIsOver(
+  view: Pick<AttemptView, "attempt" | "policy" | "now">,
+  firstSentAt: Date | null,
+): boolean {
   const since = firstSentAt ?? view.attempt.createdAt;
   return view.now.getTime() - since.getTime() >= view.policy.keyLifetimeMs;
 }
@@ -151,9 +162,11 @@ const ROW_TRUSTED_MS = 60_000;
 
 /**
  * The row alone proves that nothing was executed: the budget has just ended and every send was refused before
- * execution. An older row may come from a restored backup, and then says nothing of what was sent since.
+ * execution. An older row may come from a restored backup, and then says nothing of what was sent since. A younger one
+ * may, too, where nobody has noticed: so what is said on its word is asked about all the same, once there is an answer.
  */
 export function provenByRow(view: ChargeView): boolean {
+  if (view.recovering) return false;
   if (view.attempt.state !== "started" || !budgetIsOver(view) || keyLifetimeIsOver(view, null)) return false;
   const ageMs = view.now.getTime() - view.attempt.createdAt.getTime();
   return ageMs < view.policy.retryBudgetMs + ROW_TRUSTED_MS;

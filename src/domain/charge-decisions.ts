@@ -134,6 +134,39 @@ export function notPerformed(view: ChargeView, reason: string, note: TimelineNot
   };
 }
 
+/**
+ * The same on the word of the row alone, which a restored backup may have made old. It stays unresolved, and is asked
+ * about until there is an answer: no later run of its key sends before that.
+ */
+export function notPerformedByRow(view: ChargeView, reason: string, note: TimelineNote | null): Change {
+  return { ...notPerformed(view, reason, note), ...askedAboutAfterwards(view, reason) };
+}
+
+/** Ended, and due. */
+export function askedAboutAfterwards(view: ChargeView, reason: string): Pick<Change, "attempt" | "then"> {
+  const { attempt, then } = waiting(view, { reason, note: null, attempt: { unresolved: true } });
+  return { attempt, then };
+}
+
+/** An earlier run of the key has moved the money after all: this one ends, and nothing is sent for it. */
+export function supersededByEarlierRun(view: ChargeView, note: TimelineNote | null): Change {
+  return {
+    attemptEvents: ["END"],
+    attempt: resolved(view.attempt),
+    paymentEvent: "CANCEL",
+    payment: { nextAction: null, releaseOrderId: true },
+    answer: {
+      type: "refused",
+      code: "invalid_state",
+      detail: "An earlier payment with this Idempotency-Key was charged after all; this one is canceled.",
+    },
+    reason: "earlier_run_performed",
+    review: null,
+    note,
+    then: { type: "end" },
+  };
+}
+
 /** The confirm's effect is not visible and no earlier one is outstanding beyond the key's guard: confirm, or fence. */
 export function confirmOrFence(
   view: ChargeView,

@@ -1,6 +1,7 @@
 import type { Change, ChargeView, Then } from "./charge-change.js";
 import { budgetIsOver, provenByRow, resolved, unchanged } from "./charge-change.js";
-import { notPerformed, underReview, waiting } from "./charge-decisions.js";
+import { notPerformedByRow, underReview, waiting } from "./charge-decisions.js";
+import { EARLIER_RUN_OPEN } from "./earlier-runs.js";
 
 /** Which provider account this worker can speak for. */
 export type AccountView =
@@ -18,7 +19,9 @@ export function firstStep(view: ChargeView, account: AccountView, markedNow: boo
   if (barred !== null) return barred;
   switch (attempt.state) {
     case "started":
-      return { type: "ask", question: "find" };
+      return waitsForEarlierRun(view)
+        ? waiting(view, { reason: EARLIER_RUN_OPEN, note: null })
+        : { type: "ask", question: "find" };
     case "creating":
       return markedNow ? { type: "send", call: "create" } : leftUnknown(view, "find");
     case "create_unknown":
@@ -37,6 +40,11 @@ export function firstStep(view: ChargeView, account: AccountView, markedNow: boo
     case "send_unknown":
       throw new Error(`attempt ${attempt.id} of a charge is in ${attempt.state}`);
   }
+}
+
+/** Nothing may be sent for it yet, so nothing is asked: what the earlier run comes to decides. */
+export function waitsForEarlierRun(view: ChargeView): boolean {
+  return view.earlierRuns === "open" && !budgetIsOver(view);
 }
 
 /** How adapters name an account by its credential, where that is all they may know (domain/provider.ts). */
@@ -65,7 +73,7 @@ function barredByAccount(view: ChargeView, account: AccountView): Change | Then 
     }
     return underReview(view, "provider_account_changed", null);
   }
-  if (provenByRow(view)) return notPerformed(view, account.reason, null);
+  if (provenByRow(view)) return notPerformedByRow(view, account.reason, null);
   const inFlight = attempt.state === "creating" || attempt.state === "confirming";
   if (!inFlight) return waiting(view, { reason: account.reason, note: null });
   const unknown = { unresolved: true, unknownSince: attempt.unknownSince ?? view.now };

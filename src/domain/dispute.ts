@@ -10,6 +10,15 @@ export interface KeptDispute extends Dispute {
   /** The database's time of the write: a reading that began later is newer than this one. */
   readonly read_at: string;
   readonly movements: readonly DisputeMovement[];
+  /** What the books have as its loss; left out while none was ever posted. */
+  readonly loss?: PostedLoss;
+}
+
+interface PostedLoss {
+  /** In the currency of the first movement. */
+  readonly amount: number;
+  /** How often it was posted: a loss is taken back where an appeal is heard. */
+  readonly postings: number;
 }
 
 export type DisputeEventType =
@@ -68,6 +77,10 @@ export function advanceDispute(
   if (face === "unordered") return { type: "read_again" };
   if (face !== "newer" && fresh.length === 0) return { type: "unchanged" };
   const shown = known === null || face === "newer" ? reading : known;
+  const movements = [...(known?.movements ?? []), ...fresh.map(movementOf)];
+  const posted = postedLossOf(known);
+  const lost = lossOf(shown.status, movements);
+  const loss = lost === posted.amount ? posted : { amount: lost, postings: posted.postings + 1 };
   const dispute: KeptDispute = {
     id: reading.id,
     status: shown.status,
@@ -76,7 +89,8 @@ export function advanceDispute(
     reason: shown.reason,
     opened_at: known?.opened_at ?? times.now.toISOString(),
     read_at: times.now.toISOString(),
-    movements: [...(known?.movements ?? []), ...fresh.map(movementOf)],
+    movements,
+    ...(loss.postings === 0 ? {} : { loss }),
   };
   return {
     type: "advanced",
@@ -90,7 +104,10 @@ export function advanceDispute(
       ...fresh.flatMap(movementEvent),
       ...statusEvent(known, dispute),
     ],
-    facts: [...fresh.map((movement) => movementFact(dispute.id, movement)), ...lossOf(dispute)],
+    facts: [
+      ...fresh.map((movement) => movementFact(dispute.id, movement)),
+      ...lossFact(dispute, loss.amount - posted.amount),
+    ],
   };
 }
 
@@ -145,14 +162,27 @@ function movementFact(disputeId: string, movement: DisputeMovement): MoneyFact {
   return { type: "dispute_movement", disputeId, transactionId, amount, fee, currency };
 }
 
-/** What a lost dispute took and did not give back, in the currency that it was taken in. Posted once, however often. */
-function lossOf({ id, status, movements }: KeptDispute): MoneyFact[] {
+/** What a lost dispute took and did not give back, in the currency that it was taken in. */
+function lossOf(status: DisputeStatus, movements: readonly DisputeMovement[]): number {
   const currency = movements[0]?.currency;
-  if (status !== "lost" || currency === undefined) return [];
+  if (status !== "lost") return 0;
   const taken = movements
     .filter((movement) => movement.currency === currency)
     .reduce((sum, movement) => sum - movement.amount, 0);
-  return taken > 0 ? [{ type: "dispute_lost", disputeId: id, amount: taken, currency }] : [];
+  return Math.max(0, taken);
+}
+
+/** One that was kept before this was counted has had its loss posted once, if it is lost. */
+function postedLossOf(known: KeptDispute | null): PostedLoss {
+  if (known?.loss !== undefined) return known.loss;
+  const amount = known === null ? 0 : lossOf(known.status, known.movements);
+  return { amount, postings: amount === 0 ? 0 : 1 };
+}
+
+function lossFact({ id, movements, loss }: KeptDispute, amount: number): MoneyFact[] {
+  const currency = movements[0]?.currency;
+  if (amount === 0 || loss === undefined || currency === undefined) return [];
+  return [{ type: "dispute_lost", disputeId: id, occurrence: loss.postings, amount, currency }];
 }
 
 /** The dispute as it is shown. */

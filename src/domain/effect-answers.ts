@@ -3,7 +3,7 @@ import type { Change, ChargeView, Question, TimelineNote } from "./charge-change
 import { provenByRow, unchanged } from "./charge-change.js";
 import { describeLookup, describeSend } from "./describe-outcome.js";
 import {
-  effectNotPerformed,
+  effectNotPerformedByRow,
   effectRefused,
   effectUnderReview,
   effectWaiting,
@@ -83,7 +83,7 @@ export function afterEffectLookup(
     case "missing":
       return effectUnderReview(view, "provider_object_missing", note);
     case "unanswered":
-      if (provenByRow(view)) return effectNotPerformed(view, outcome.reason, note);
+      if (provenByRow(view)) return effectNotPerformedByRow(view, outcome.reason, note);
       return effectWaiting(view, { reason: outcome.reason, note, retryAfterMs: outcome.retryAfterMs });
   }
 }

@@ -1,6 +1,7 @@
 import type { Change, ChargeView, EffectAnswer, TimelineNote } from "./charge-change.js";
 import { budgetIsOver, keyLifetimeIsOver, resolved, unchanged } from "./charge-change.js";
-import { type WaitFor, waiting } from "./charge-decisions.js";
+import { askedAboutAfterwards, type WaitFor, waiting } from "./charge-decisions.js";
+import { EARLIER_RUN_OPEN } from "./earlier-runs.js";
 import { effectCallOf } from "./effect-view.js";
 import type { Failure } from "./payment.js";
 import { canRefund } from "./transition.js";
@@ -79,6 +80,26 @@ export function effectNotPerformed(view: ChargeView, reason: string, note: Timel
   return { ...change, refund: { event: "FAIL", failure } };
 }
 
+/** As notPerformedByRow has it. A capture or cancel is not asked about: its charge's own look finds what it did. */
+export function effectNotPerformedByRow(view: ChargeView, reason: string, note: TimelineNote | null): Change {
+  const change = effectNotPerformed(view, reason, note);
+  return view.refund === null ? change : { ...change, ...askedAboutAfterwards(view, reason) };
+}
+
+/** An earlier run of the key has given the money back after all: this one ends, and nothing is sent for it. */
+function refundSuperseded(view: ChargeView, note: TimelineNote): Change {
+  const detail = "An earlier refund with this Idempotency-Key was made after all; this one was not.";
+  const failure: Failure = {
+    code: "earlier_run_performed",
+    decline_code: null,
+    advice_code: null,
+    message: detail,
+    retry: "new_key",
+  };
+  const answer = { type: "refused", code: "invalid_state", detail } as const;
+  return { ...effectRefused(view, answer, failure, note), reason: failure.code };
+}
+
 /** What the call came to is not told by this. */
 export function stillUnknown({ attempt, now }: ChargeView) {
   const inFlight = attempt.state === "sending";
@@ -102,7 +123,9 @@ export function sendAgain(view: ChargeView, note: TimelineNote): Change {
   if (attempt.state === "following" || attempt.state === "completed") {
     return effectWaiting(view, { reason: "provider_went_back", note });
   }
+  if (view.earlierRuns === "performed") return refundSuperseded(view, note);
   if (!attempt.unresolved && budgetIsOver(view)) return effectNotPerformed(view, "retry_budget_over", note);
+  if (view.earlierRuns === "open") return effectWaiting(view, { reason: EARLIER_RUN_OPEN, note });
   if (attempt.unresolved && keyLifetimeIsOver(view, attempt.effectFirstSentAt)) {
     return effectUnderReview(view, "provider_key_lifetime_over", note);
   }

@@ -1,7 +1,8 @@
 import type { Change, ChargeView, Then, TimelineNote } from "./charge-change.js";
 import { keyLifetimeIsOver, provenByRow, unchanged } from "./charge-change.js";
-import { type AccountView, accountDiffers } from "./charge-steps.js";
-import { effectNotPerformed, effectUnderReview, effectWaiting } from "./effect-decisions.js";
+import { type AccountView, accountDiffers, waitsForEarlierRun } from "./charge-steps.js";
+import { EARLIER_RUN_OPEN } from "./earlier-runs.js";
+import { effectNotPerformedByRow, effectUnderReview, effectWaiting } from "./effect-decisions.js";
 import { effectCallOf, questionOf } from "./effect-view.js";
 
 /**
@@ -16,6 +17,9 @@ export function firstEffectStep(view: ChargeView, account: AccountView, markedNo
     case "sending":
       return markedNow ? { type: "send", call: effectCallOf(view) } : effectLeftUnknown(view);
     case "started":
+      return waitsForEarlierRun(view)
+        ? effectWaiting(view, { reason: EARLIER_RUN_OPEN, note: null })
+        : { type: "ask", question: questionOf(view) };
     case "send_unknown":
     case "following":
     case "completed":
@@ -43,7 +47,7 @@ function barredByAccount(view: ChargeView, account: AccountView): Change | Then 
     }
     return effectUnderReview(view, "provider_account_changed", null);
   }
-  if (provenByRow(view)) return effectNotPerformed(view, account.reason, null);
+  if (provenByRow(view)) return effectNotPerformedByRow(view, account.reason, null);
   const { reason } = account;
   return attempt.state === "sending"
     ? effectWaiting(view, {

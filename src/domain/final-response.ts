@@ -35,13 +35,13 @@ function chargeResponse(view: ChargeView, change: Change, applied: Applied): Sto
       const code = change.paymentEvent === "DECLINE" ? "payment_declined" : "payment_rejected";
       return problem(view, applied, code, payment.failure?.message ?? "No reason was given.");
     }
-    case "canceled":
-      return problem(
-        view,
-        applied,
-        "invalid_state",
-        "The payment was canceled at the provider; its state is canceled.",
-      );
+    case "canceled": {
+      const detail =
+        change.answer?.type === "refused"
+          ? change.answer.detail
+          : "The payment was canceled at the provider; its state is canceled.";
+      return problem(view, applied, "invalid_state", detail);
+    }
     case "processing":
     case "needs_review":
       return null;

@@ -77,10 +77,14 @@ export type MoneyFact =
       readonly fee: number;
       readonly currency: string;
     }
-  /** `amount`: what the dispute's movements withdrew and did not give back. */
+  /**
+   * `amount`: what the dispute's movements withdrew and did not give back, as far as it is not posted yet; negative where
+   * a loss is taken back. `occurrence` counts the postings of the dispute's loss, from 1.
+   */
   | {
       readonly type: "dispute_lost";
       readonly disputeId: string;
+      readonly occurrence: number;
       readonly amount: number;
       readonly currency: string;
     }
@@ -140,7 +144,9 @@ function factName(fact: MoneyFact): string {
     case "dispute_movement":
       return `dispute:${fact.disputeId}:${fact.transactionId}`;
     case "dispute_lost":
-      return `${fact.type}:${fact.disputeId}`;
+      return fact.occurrence === 1
+        ? `${fact.type}:${fact.disputeId}`
+        : `${fact.type}:${fact.disputeId}:${fact.occurrence}`;
   }
 }
 
@@ -166,7 +172,7 @@ function transfersOf(fact: MoneyFact): readonly Transfer[] {
         transfer("provider_fees", "provider_balance", fact.fee),
       ];
     case "dispute_lost":
-      return [transfer("dispute_losses", "disputed", positive(fact.amount))];
+      return [transfer("dispute_losses", "disputed", fact.amount)];
     case "paid_out":
       return [transfer("bank", "provider_balance", fact.amount)];
   }

@@ -106,3 +106,13 @@ export function retryWaitMs(
   const whole = Math.min(range.firstMs * 2 ** Math.min(tries - 1, MOST_DOUBLINGS), range.mostMs);
   return Math.max(1, Math.round((whole * (1 + random())) / 2));
 }
+
+/** The wait where a try does not count: the upper half of half the event's age, so it grows without being counted. */
+export function ageWaitMs(
+  range: { readonly firstMs: number; readonly mostMs: number },
+  ageMs: number,
+  random: () => number,
+): number {
+  const whole = Math.min(Math.max(range.firstMs, ageMs / 2), range.mostMs);
+  return Math.max(1, Math.round((whole * (1 + random())) / 2));
+}

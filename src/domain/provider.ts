@@ -205,7 +205,13 @@ export interface PayoutMovement {
 }
 
 export type PayoutLookupOutcome =
-  | { readonly type: "found"; readonly movements: readonly PayoutMovement[]; readonly evidence: Evidence }
+  /** One page of it; `next`: the cursor of the page behind it, left out where this was the last. */
+  | {
+      readonly type: "found";
+      readonly movements: readonly PayoutMovement[];
+      readonly next?: string;
+      readonly evidence: Evidence;
+    }
   | Exclude<LookupOutcome, { type: "found" | "absent" }>;
 
 export interface SendContext {
@@ -357,7 +363,8 @@ export interface PaymentProvider extends ProviderLists {
   /** Pages through all refunds of the charge object; `absent` only after the last page. */
   findRefund(reference: { attemptId: string; chargeId: string }): Promise<RefundLookupOutcome>;
   getDispute(disputeId: string): Promise<DisputeLookupOutcome>;
-  getPayout(payoutId: string): Promise<PayoutLookupOutcome>;
+  /** `after`: a cursor from the page before; null: the first page. A payout may have thousands of movements. */
+  getPayout(payoutId: string, after: string | null): Promise<PayoutLookupOutcome>;
   getCharge(chargeId: string): Promise<LookupOutcome>;
   /** Pages through everything made in the window; `absent` only after the last page. Times are the provider's `created`. */
   findCharge(reference: { attemptId: string; createdFrom: Date; createdTo: Date }): Promise<LookupOutcome>;

@@ -54,9 +54,12 @@ const SAME_STATUS: Readonly<Record<ChargeStatus, readonly PaymentStatus[]>> = {
   unrecognized: [],
 };
 
+/** `createdAt`: left out where it is not known. */
+type ComparedCharge = ProviderCharge & { readonly createdAt?: Date };
+
 /** How one charge object of the provider differs from what we have. None: it is the same, not ours, or not settled. */
 export function compareCharge(
-  charge: ProviderCharge & { readonly createdAt?: Date },
+  charge: ComparedCharge,
   { owner, marked, isTenantKnown }: ChargeCounterpart,
   { settledBefore, keysGoneBefore, mayLackTenants }: Moment,
 ): readonly Difference[] {
@@ -96,7 +99,7 @@ function compareOwn(
   const mismatch = { type: "flag", attempt: ours, reason: "provider_amount_mismatch" } as const;
   if (charge.currency !== ours.currency) {
     differences.push(found("currency_differs", "the object is in another currency", mismatch));
-  } else if (charge.amount !== ours.amount) {
+  } else if (charge.amount !== ours.amount && !isTakenAsItIs(charge, ours)) {
     differences.push(found("amount_differs", "the object is for another amount", mismatch));
   }
   if (charge.status === "unrecognized") {
@@ -114,12 +117,18 @@ function compareOwn(
   return differences;
 }
 
+/** A person has adopted other money than was asked for, and the payment shows just that. */
+function isTakenAsItIs(charge: ProviderCharge, ours: OurCharge): boolean {
+  const isOther = ours.status === "succeeded" && ours.amountCaptured !== ours.amount;
+  return isOther && charge.status === "succeeded" && charge.amountCaptured === ours.amountCaptured;
+}
+
 function movedAnotherAmount(charge: ProviderCharge, ours: OurCharge): boolean {
   if (charge.status === "succeeded") return charge.amountCaptured !== ours.amountCaptured;
   return charge.status === "authorized" && charge.amountCapturable !== ours.amountCapturable;
 }
 
-function ofUnknownTenant(charge: ProviderCharge): readonly Difference[] {
+function ofUnknownTenant(charge: ComparedCharge): readonly Difference[] {
   if (charge.status === "canceled" || charge.status === "created") return [];
   return [
     {
@@ -128,7 +137,7 @@ function ofUnknownTenant(charge: ProviderCharge): readonly Difference[] {
       tenantId: charge.tenantId,
       paymentId: null,
       ours: null,
-      theirs: theirSide(charge),
+      theirs: lostSide(charge),
       detail: "no row here names its tenant: lost with the backup, or another installation's",
       repair: NO_REPAIR,
     },
@@ -137,7 +146,7 @@ function ofUnknownTenant(charge: ProviderCharge): readonly Difference[] {
 
 /** Our marks, and no row here: lost with a backup or a failover. What never charged and never will is not told. */
 function withoutRow(
-  charge: ProviderCharge,
+  charge: ComparedCharge,
   marks: { readonly attemptId: string; readonly tenantId: string },
   isAbandoned: boolean,
 ): readonly Difference[] {
@@ -149,7 +158,7 @@ function withoutRow(
       tenantId: marks.tenantId,
       paymentId: null,
       ours: null,
-      theirs: theirSide(charge),
+      theirs: lostSide(charge),
       detail,
       repair,
     },
@@ -252,6 +261,11 @@ function ourSide(ours: OurCharge): Side {
     amount_capturable: ours.amountCapturable,
     provider_payment_id: ours.objectId,
   };
+}
+
+/** What a row would be made again from begins with when its object was made. */
+function lostSide(charge: ComparedCharge): Side {
+  return { ...theirSide(charge), created_at: charge.createdAt?.toISOString() ?? null };
 }
 
 function theirSide(charge: ProviderCharge): Side {

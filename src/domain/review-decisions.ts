@@ -68,8 +68,11 @@ function dismissed(view: ChargeView, step: Then | Change): Change {
   // The step needs a person by itself.
   if (goesOn.review !== null) return goesOn;
   if (!isFlagAlone(view)) return returned(view, goesOn, payment.status);
-  if (attempt.state === "completed")
-    return carriedOut(view, { ...nothingNew(view), attempt: resolved(attempt) });
+  if (attempt.state === "completed") {
+    // Seen by a person, and still without the provider's word.
+    const { unresolved } = attempt;
+    return carriedOut(view, { ...nothingNew(view), attempt: { ...resolved(attempt), unresolved } });
+  }
   if (payment.status !== "succeeded") return carriedOut(view, goesOn);
   return carriedOut(view, { ...nothingNew(view), attemptEvents: ["END"], attempt: resolved(attempt) });
 }

@@ -1,5 +1,11 @@
 import type { AttemptKind } from "./attempt.js";
-import { budgetIsOver, type Change, type ChargeView, keyLifetimeIsOver } from "./charge-change.js";
+import {
+  type AttemptView,
+  budgetIsOver,
+  type Change,
+  type ChargeView,
+  keyLifetimeIsOver,
+} from "./charge-change.js";
 import { isBeforeObject } from "./charge-decisions.js";
 import { REVIEW_RESOLUTIONS, type ReviewResolution } from "./instruction.js";
 
@@ -24,7 +30,7 @@ export interface AllowedResolution {
 }
 
 /** What a person may decide now in a review of `view`'s attempt that was opened for `reason`. */
-export function allowedResolutions(view: ChargeView, reason: string): readonly AllowedResolution[] {
+export function allowedResolutions(view: AttemptView, reason: string): readonly AllowedResolution[] {
   const { kind } = view.attempt;
   return REVIEW_RESOLUTIONS.filter((resolution) =>
     kind === "charge" ? chargeTakes(view, resolution, reason) : effectTakes(view, resolution),
@@ -47,7 +53,7 @@ const DOES: Readonly<Record<ReviewResolution, (kind: AttemptKind) => string>> = 
   dismiss: () => "Closes the review. Nothing is sent, and nothing else changes.",
 };
 
-function chargeTakes(view: ChargeView, resolution: ReviewResolution, reason: string): boolean {
+function chargeTakes(view: AttemptView, resolution: ReviewResolution, reason: string): boolean {
   const { attempt, payment } = view;
   const isOpen = attempt.state !== "completed" || payment.status === "needs_review";
   switch (resolution) {
@@ -65,7 +71,7 @@ function chargeTakes(view: ChargeView, resolution: ReviewResolution, reason: str
 }
 
 /** Nothing can perform it any more, or so it seems: the worker looks again before it believes it. */
-function mayNotBePerformed(view: ChargeView): boolean {
+function mayNotBePerformed(view: AttemptView): boolean {
   const { attempt } = view;
   return isBeforeObject(attempt.state)
     ? keyLifetimeIsOver(view, attempt.createFirstSentAt)
@@ -73,7 +79,7 @@ function mayNotBePerformed(view: ChargeView): boolean {
 }
 
 /** A create or confirm of unknown outcome, in time: past the budget a charge is only ever fenced. */
-function mayBeRetried(view: ChargeView): boolean {
+function mayBeRetried(view: AttemptView): boolean {
   const { attempt } = view;
   const isUnknown = attempt.state === "create_unknown" || attempt.state === "confirm_unknown";
   const firstSentAt =
@@ -82,18 +88,18 @@ function mayBeRetried(view: ChargeView): boolean {
 }
 
 /** Nothing waits for what the person says: the payment (or refund) has its state without it. */
-export function isFlagAlone({ attempt, payment, refund }: ChargeView): boolean {
+export function isFlagAlone({ attempt, payment, refund }: AttemptView): boolean {
   if (attempt.kind === "charge") return payment.status !== "needs_review";
   return attempt.state === "completed" && refund?.status !== "needs_review";
 }
 
 /** The next look at the attempt would find the same again. */
-function comesBack({ attempt, payment }: ChargeView, reason: string): boolean {
+function comesBack({ attempt, payment }: AttemptView, reason: string): boolean {
   if (attempt.state === "completed" || payment.status === "succeeded") return false;
   return reason === "outcome_unknown" || reason === attempt.waitReason;
 }
 
-function effectTakes(view: ChargeView, resolution: ReviewResolution): boolean {
+function effectTakes(view: AttemptView, resolution: ReviewResolution): boolean {
   const { attempt, refund } = view;
   const isOpen = attempt.state !== "completed";
   // A refund that the provider has named was made.

@@ -2,7 +2,7 @@ import { METHODS } from "node:http";
 import { Hono } from "hono";
 import { PawlError } from "../domain/errors.js";
 import type { Deps } from "../operations/deps.js";
-import { type Endpoint, endpointWork } from "./endpoint.js";
+import { type Documented, type Endpoint, endpointWork } from "./endpoint.js";
 import { exchangeHandler, type HttpEnv, otherMethods, type Work } from "./exchange.js";
 import { createRateLimit } from "./rate-limit.js";
 import { docsPages } from "./routes/docs.js";
@@ -11,7 +11,7 @@ import { eventEndpoints } from "./routes/events.js";
 import { idempotencyKeyEndpoints } from "./routes/idempotency-keys.js";
 import { ledgerEndpoints } from "./routes/ledger.js";
 import { paymentEndpoints } from "./routes/payments.js";
-import { PROVIDER_WEBHOOKS_PATH, receiveStripeEvent } from "./routes/provider-webhooks.js";
+import { PROVIDER_WEBHOOKS_PATH, providerWebhooks, receiveStripeEvent } from "./routes/provider-webhooks.js";
 import { refundEndpoints } from "./routes/refunds.js";
 import { reviewEndpoints } from "./routes/reviews.js";
 import { webhookEndpoints } from "./routes/webhook-endpoints.js";
@@ -26,6 +26,9 @@ export const endpoints: readonly Endpoint[] = [
   ...webhookEndpoints,
   ...reviewEndpoints,
 ];
+
+/** Every call that /openapi.json and /docs describe. */
+export const documented: readonly Documented[] = [...endpoints, providerWebhooks];
 
 /** One handler of one path. Every route has exactly one, so that Hono need not compose any. */
 interface Route {
@@ -46,7 +49,7 @@ export function createApp(deps: Deps): Hono<HttpEnv> {
       work: endpointWork(deps, endpoint, rateLimit),
     })),
     { method: "POST", path: PROVIDER_WEBHOOKS_PATH, work: receiveStripeEvent(deps) },
-    ...[...docsPages(endpoints)].map(([path, work]) => ({ method: "GET" as const, path, work })),
+    ...[...docsPages(documented)].map(([path, work]) => ({ method: "GET" as const, path, work })),
   ]);
 }
 

@@ -8,13 +8,19 @@ import type { Answer } from "./problem.js";
 import type { RateLimit } from "./rate-limit.js";
 import { bearerTokenOf } from "./request-headers.js";
 
-/** One call of the API: what serves it and what documents it, side by side. */
-export interface Endpoint {
+/** What documents one call of the API. */
+export interface Documented {
   readonly method: "get" | "post" | "delete";
   /** As OpenAPI writes it: `/v1/payments/{id}`. */
   readonly path: string;
-  readonly scope: Scope;
+  /** Null: the call needs no key of ours. */
+  readonly scope: Scope | null;
   readonly documentation: Omit<RouteConfig, "method" | "path" | "security">;
+}
+
+/** One call of the API: what serves it and what documents it, side by side. */
+export interface Endpoint extends Documented {
+  readonly scope: Scope;
   handle(request: ApiRequest): Promise<Answer>;
 }
 

@@ -19,8 +19,13 @@ const ANY_CALL: readonly ErrorCode[] = [
 
 /** One response a status; its description names the codes that come with it, each with its page. */
 export function problems(...codes: readonly ErrorCode[]) {
+  return problemsAlone(...codes, ...ANY_CALL);
+}
+
+/** Of a call that is answered with these and nothing else. */
+export function problemsAlone(...codes: readonly ErrorCode[]) {
   const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of [...codes, ...ANY_CALL]) {
+  for (const code of codes) {
     const { status } = ERROR_CODES[code];
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }

@@ -1,6 +1,6 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { packageVersion } from "../lib/package-version.js";
-import type { Endpoint } from "./endpoint.js";
+import type { Documented } from "./endpoint.js";
 
 const DESCRIPTION =
   "One charge for one intent, whatever crashes, times out or is sent twice. Errors are RFC 9457 problem details; each code has its page under /docs/errors.";
@@ -8,23 +8,22 @@ const DESCRIPTION =
 export type OpenApiDocument = ReturnType<OpenAPIHono["getOpenAPI31Document"]>;
 
 /** The API's OpenAPI 3.1 document, made from the schemas that validate. */
-export function openApiDocument(endpoints: readonly Endpoint[]): OpenApiDocument {
+export function openApiDocument(calls: readonly Documented[]): OpenApiDocument {
   // Only the generator that comes with it is used: routing is app.ts's business.
   const generator = new OpenAPIHono();
   generator.openAPIRegistry.registerComponent("securitySchemes", "apiKey", {
     type: "http",
     scheme: "bearer",
   });
-  for (const { method, path, scope, documentation } of endpoints) {
-    const description = [documentation.description, `Needs the scope \`${scope}\`.`]
-      .filter(Boolean)
-      .join(" ");
+  for (const { method, path, scope, documentation } of calls) {
+    const needs = scope === null ? null : `Needs the scope \`${scope}\`.`;
+    const description = [documentation.description, needs].filter(Boolean).join(" ");
     generator.openAPIRegistry.registerPath({
       ...documentation,
       method,
       path,
       description,
-      security: [{ apiKey: [] }],
+      security: scope === null ? [] : [{ apiKey: [] }],
     });
   }
   return generator.getOpenAPI31Document({

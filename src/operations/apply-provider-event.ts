@@ -1,6 +1,7 @@
 import type { NoticeSubject } from "../domain/provider.js";
 import {
   type AttemptReference,
+  ageWaitMs,
   type ChargeVerdict,
   judgeCharge,
   judgeRefund,
@@ -67,7 +68,7 @@ async function applySubject(deps: Deps, event: ClaimedEvent): Promise<Applied> {
     case "dispute":
       return recordDispute(deps, event, subject.objectId);
     case "payout":
-      return recordPayout(deps, subject.objectId);
+      return recordPayout(deps, event, subject.objectId);
     case "other":
       return { type: "nothing", outcome: "not_followed" };
   }
@@ -148,6 +149,12 @@ async function conclude(deps: Deps, event: ClaimedEvent, applied: Applied): Prom
       break;
     case "again":
       return tryAgain(deps, event, applied);
+    case "goes_on": {
+      const rest = { ms: 0, outcome: applied.progress, uncounted: true };
+      await withDatabase(() => deferEvent(deps.db.sql, event, rest));
+      deps.due.eventStored();
+      return;
+    }
   }
   deps.meter.providerEvent("applied");
   deps.log.info(
@@ -159,20 +166,23 @@ async function conclude(deps: Deps, event: ClaimedEvent, applied: Applied): Prom
 async function tryAgain(
   deps: Deps,
   event: ClaimedEvent,
-  { reason, retryAfterMs }: Extract<Applied, { type: "again" }>,
+  { reason, retryAfterMs, uncounted = false }: Extract<Applied, { type: "again" }>,
 ): Promise<void> {
   const { settings } = deps;
   const about = { event: event.eventId, type: event.type, tries: event.tries, reason };
-  if (event.tries >= settings.providerEventMostTries) {
+  if (event.tries >= settings.providerEventMostTries && !uncounted) {
     if (!(await withDatabase(() => parkEvent(deps.db.sql, event, reason)))) return;
     deps.meter.providerEvent("parked");
     deps.log.error(about, "provider event parked: `pawl events replay` tries it again");
     return;
   }
   const range = { firstMs: settings.retryFirstMs, mostMs: settings.retryMostMs };
-  const wantedMs = Math.max(retryWaitMs(range, event.tries, Math.random), retryAfterMs ?? 0);
-  const ms = Math.min(wantedMs, LONGEST_WAIT_MS);
-  await withDatabase(() => deferEvent(deps.db.sql, event, { ms, outcome: reason }));
+  const ageMs = event.claimedAt.getTime() - event.receivedAt.getTime();
+  const ownMs = uncounted
+    ? ageWaitMs(range, ageMs, Math.random)
+    : retryWaitMs(range, event.tries, Math.random);
+  const ms = Math.min(Math.max(ownMs, retryAfterMs ?? 0), LONGEST_WAIT_MS);
+  await withDatabase(() => deferEvent(deps.db.sql, event, { ms, outcome: reason, uncounted }));
   deps.meter.providerEvent("deferred");
   deps.log.info({ ...about, ms: Math.round(ms) }, "provider event deferred");
 }

@@ -22,6 +22,7 @@ type PageOf<Item> = Extract<PageOutcome<Item>, { type: "page" }>;
 export async function compareDisputes(held: HeldRun, position: Position): Promise<PhaseStep> {
   const { deps } = held;
   const page = await held.ask("list_disputes", () => deps.provider.listDisputes(request(held, position)));
+  held.leaveOut(page.unreadable);
   const owners = await ownersOf(
     held,
     page.items.map(({ chargeId }) => chargeId),
@@ -40,6 +41,7 @@ export async function compareTransactions(held: HeldRun, position: Position): Pr
   const page = await held.ask("list_transactions", () =>
     deps.provider.listTransactions(request(held, position)),
   );
+  held.leaveOut(page.unreadable);
   const compare = await readBooks(held, page.items);
   const found: Difference[] = [];
   for (const transaction of page.items) found.push(...(await compare(transaction)));
@@ -87,15 +89,15 @@ async function readBooks(held: HeldRun, transactions: readonly ListedTransaction
 }
 
 async function lookAtCharge(held: HeldRun, objectId: string): Promise<readonly Difference[]> {
-  const answer = await held.ask("get", () => held.deps.provider.getCharge(objectId));
-  if (answer.type !== "found") return [];
+  const answer = await held.askAbout(objectId, "get", () => held.deps.provider.getCharge(objectId));
+  if (answer?.type !== "found") return [];
   const read = await readCounterparts(held, [wantedOf(answer.charge)]);
   return compareCharge(answer.charge, read(wantedOf(answer.charge)), held.moment);
 }
 
 async function lookAtRefund(held: HeldRun, refundId: string): Promise<readonly Difference[]> {
-  const answer = await held.ask("get_refund", () => held.deps.provider.getRefund(refundId));
-  if (answer.type !== "found") return [];
+  const answer = await held.askAbout(refundId, "get_refund", () => held.deps.provider.getRefund(refundId));
+  if (answer?.type !== "found") return [];
   const read = await readRefundCounterparts(held, [answer.refund]);
   return compareRefund(answer.refund, read(answer.refund), held.settledBefore);
 }
@@ -106,6 +108,7 @@ export async function takeUndelivered(held: HeldRun, position: Position): Promis
   const page = await held.ask("list_events", () =>
     deps.provider.listUndeliveredEvents(request(held, position)),
   );
+  held.leaveOut(page.unreadable);
   const findings: FoundDifference[] = [];
   for (const event of page.items) {
     await held.keep();

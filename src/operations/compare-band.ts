@@ -12,14 +12,15 @@ const MOST_ASKED = 40;
 /** The provider counts in whole seconds: rows of the last object's second may have theirs on the next page. */
 const SECOND_MS = 1_000;
 
-/** Rows of ours that name an object of the provider's. Their ids tell when they were made. */
+/** Rows of ours that may name an object of the provider's. Their ids tell when they were made. */
 export interface OwnRows<Row> {
   readonly prefix: IdPrefix;
   read(band: IdBand): Promise<readonly Row[]>;
   rowId(row: Row): string;
-  objectId(row: Row): string;
+  /** Null: there is none to ask about. */
+  objectId(row: Row): string | null;
   ask(objectId: string): Promise<{ readonly type: string; readonly evidence: Evidence }>;
-  missing(row: Row): Difference;
+  missing(row: Row, objectId: string): Difference;
 }
 
 interface Page {
@@ -56,11 +57,11 @@ export async function lookForMissing<Row>(
   let reached = before;
   for (const row of rows) {
     const objectId = own.objectId(row);
-    if (!held.recent.has(objectId)) {
+    if (objectId !== null && !held.recent.has(objectId)) {
       if (asked === MOST_ASKED) return { missing, left: reached, from };
       asked += 1;
-      const answer = await held.ask("get", () => own.ask(objectId));
-      if (answer.type === "missing") missing.push(own.missing(row));
+      const answer = await held.askAbout(objectId, "get", () => own.ask(objectId));
+      if (answer?.type === "missing") missing.push(own.missing(row, objectId));
     }
     reached = own.rowId(row);
   }
@@ -69,8 +70,8 @@ export async function lookForMissing<Row>(
 
 /** Where the phase goes on behind a page and its time's rows; null: that was all. */
 export function behind(position: Position, page: Page, band: Band): Position | null {
-  const { skipped } = position;
-  const base = { failures: 0, since: null, skipped };
+  const { skipped, leftOut } = position;
+  const base = { failures: 0, since: null, skipped, leftOut };
   if (band.left !== null) {
     return { ...base, after: position.after, isCompared: true, before: band.left };
   }

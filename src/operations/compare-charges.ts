@@ -26,10 +26,10 @@ export async function compareCharges(held: HeldRun, position: Position): Promise
   const band = await lookForMissing(held, position, page, {
     prefix: "pay",
     read: (ids) => readChargesInBand(deps.db.sql, held.account, ids),
-    rowId: ({ paymentId }) => paymentId,
+    rowId: ({ ours }) => ours.paymentId,
     objectId: ({ objectId }) => objectId,
     ask: (objectId) => deps.provider.getCharge(objectId),
-    missing: missingThere,
+    missing: ({ ours }, objectId) => missingThere({ ...ours, objectId }),
   });
   const findings = await repairFindings(held, [...found, ...band.missing]);
   const objects = position.isCompared ? 0 : page.items.length + page.unreadable.length;
@@ -47,7 +47,9 @@ async function comparePage(held: HeldRun, page: Page): Promise<Found[]> {
     ),
     ...unreadable.flatMap((wanted) => {
       const { owner } = read(wanted);
-      return owner === null ? [] : [unreadableObject(wanted.objectId, owner)];
+      if (owner !== null) return [unreadableObject(wanted.objectId, owner)];
+      held.leaveOut([wanted.objectId]);
+      return [];
     }),
   ];
 }

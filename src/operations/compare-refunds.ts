@@ -25,14 +25,15 @@ export async function compareRefunds(held: HeldRun, position: Position): Promise
   const request = { createdFrom, createdTo, cursor: position.after };
   const page = await held.ask("list_refunds", () => deps.provider.listRefunds(request));
   held.recent.add([...page.items.map(({ id }) => id), ...page.unreadable]);
+  held.leaveOut(page.unreadable);
   const found = position.isCompared ? [] : await comparePage(held, page.items);
   const band = await lookForMissing(held, position, page, {
     prefix: "re",
     read: (ids) => readRefundsInBand(deps.db.sql, held.account, ids),
-    rowId: ({ refundId }) => refundId,
-    objectId: ({ providerRefundId }) => providerRefundId,
+    rowId: ({ ours }) => ours.refundId,
+    objectId: ({ objectId }) => objectId,
     ask: (refundId) => deps.provider.getRefund(refundId),
-    missing: refundMissingThere,
+    missing: ({ ours }, providerRefundId) => refundMissingThere({ ...ours, providerRefundId }),
   });
   const findings = await repairFindings(held, [...found, ...band.missing]);
   const objects = position.isCompared ? 0 : page.items.length;

@@ -12,6 +12,7 @@ import {
   processing,
   RETRY_AFTER_SECONDS,
   readKeyOf,
+  refusalOfAttempts,
   refusalOfFormerKey,
   type WaitPreference,
   waitForOutcome,
@@ -94,9 +95,12 @@ async function runAfresh(deps: Deps, request: CreateRequest, run: number): Promi
   } catch (error) {
     if (violatedConstraint(error) === null) throw error;
     const holder = await orderHolder(deps, request);
-    // Freed since: look again.
-    if (holder === null) return null;
-    throw orderIdTaken(holder);
+    if (holder !== null) throw orderIdTaken(holder);
+    // This run's row was lost with a backup and made again, and the key's record is from before it.
+    const refusal = await refusalOfAttempts(deps, request, [row.attempt_id]);
+    if (refusal !== null && (await readKeyOf(deps, request))?.run !== run) throw refusal;
+    // Freed, or begun by another request since: look again.
+    return null;
   }
 }
 

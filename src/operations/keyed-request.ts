@@ -72,7 +72,17 @@ export async function refusalOfFormerKey(deps: Deps, request: KeyedRequest): Pro
   const ids = Array.from({ length: MOST_RUNS_SEARCHED }, (_, at) =>
     attemptIdOf(deps.installationSecret, keyNameOf(request), at + 1),
   );
-  const former = await withDatabase(() => readPaymentOfAttempts(deps.db.sql, request.caller.tenantId, ids));
+  return refusalOfAttempts(deps, request, ids);
+}
+
+/** The same for attempts that stand without the key's record knowing of them. */
+export async function refusalOfAttempts(
+  deps: Deps,
+  request: KeyedRequest,
+  attemptIds: readonly string[],
+): Promise<PawlError | null> {
+  const { tenantId } = request.caller;
+  const former = await withDatabase(() => readPaymentOfAttempts(deps.db.sql, tenantId, attemptIds));
   return former === null ? null : expired(former);
 }
 

@@ -2,7 +2,7 @@ import { JSON_TYPE, type JsonValue, type StoredResponse } from "../domain/docume
 import { PawlError } from "../domain/errors.js";
 import { fingerprint } from "../lib/fingerprint.js";
 import { withDatabase } from "../store/db.js";
-import { type KeyRecord, readKey } from "../store/idempotency-keys.js";
+import { type KeyName, type KeyRecord, readKey } from "../store/idempotency-keys.js";
 import { claimAnswered, type KeyedChange } from "../store/key-claims.js";
 import type { Caller, Deps, RequestContext } from "./deps.js";
 import type { KeyedAnswer } from "./keyed-request.js";
@@ -59,7 +59,8 @@ export async function keyedWrite(
     if (record !== null && !record.expired) return replay(record, print);
     if (!checked) await request.check?.();
     checked = true;
-    const effect = await withDatabase(() => request.prepare());
+    const effect = await prepared(deps, request, name);
+    if (effect === null) continue;
     const claim = {
       tenant_id: caller.tenantId,
       operation,
@@ -76,6 +77,24 @@ export async function keyedWrite(
     return { type: "final", response, replayed: false, keyExpiresAt };
   }
   throw new PawlError("service_unavailable", "What the request is about kept changing; send it again.");
+}
+
+/**
+ * Null: the same request has just been answered by another of its kind, and may be the very reason for a refusal here.
+ */
+async function prepared(
+  deps: Pick<Deps, "db">,
+  request: KeyedWrite,
+  name: KeyName,
+): Promise<KeyedEffect | null> {
+  try {
+    return await withDatabase(() => request.prepare());
+  } catch (error) {
+    if (!(error instanceof PawlError)) throw error;
+    const record = await withDatabase(() => readKey(deps.db.sql, name));
+    if (record === null || record.expired) throw error;
+    return null;
+  }
 }
 
 function replay(record: KeyRecord, print: string): FinalAnswer {

@@ -13,10 +13,12 @@ export interface ReconciliationReport {
   readonly run: Run;
   /** What the run has seen or closed, and everything else that is still open. */
   readonly findings: readonly Finding[];
+  /** False: there are more, and every count of these says "at least". */
+  readonly isComplete: boolean;
   readonly unfinished: Unfinished;
 }
 
-/** More in one report nobody reads; its counts then say "at least". */
+/** More in one report nobody reads. */
 const MOST_FINDINGS = 10_000;
 const MOST_PAST_BOUND = 100;
 /** Several leases: by then a worker would have come, if there were one. */
@@ -34,7 +36,7 @@ export async function reportOf(
   if (run === null) return null;
   const seen = await withDatabase(() => listFindingsOfRun(sql, provider, runId, MOST_FINDINGS));
   const open = await withDatabase(() =>
-    listOpenFindings(sql, provider, { seenBefore: null, limit: MOST_FINDINGS }),
+    listOpenFindings(sql, provider, { unseen: null, limit: MOST_FINDINGS }),
   );
   const others = open.filter(({ lastRun }) => lastRun !== runId);
   const unfinished = await withDatabase(() =>
@@ -44,5 +46,6 @@ export async function reportOf(
       limit: MOST_PAST_BOUND,
     }),
   );
-  return { run, findings: [...seen, ...others], unfinished };
+  const isComplete = seen.length < MOST_FINDINGS && open.length < MOST_FINDINGS;
+  return { run, findings: [...seen, ...others], isComplete, unfinished };
 }

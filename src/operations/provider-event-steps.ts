@@ -14,8 +14,15 @@ export type Applied =
   | { readonly type: "nothing"; readonly outcome: string }
   /** About somebody else's object; its row is not to be kept. */
   | { readonly type: "not_ours" }
-  /** Nothing is written: tried again later, and parked after too many tries. */
-  | { readonly type: "again"; readonly reason: string; readonly retryAfterMs?: number | null };
+  /** Nothing is written: tried again later, and parked after too many tries. `uncounted`: this was no try, see below. */
+  | {
+      readonly type: "again";
+      readonly reason: string;
+      readonly retryAfterMs?: number | null;
+      readonly uncounted?: boolean;
+    }
+  /** Part of it is done, which `progress` tells the next claim: the rest at once. */
+  | { readonly type: "goes_on"; readonly progress: string };
 
 /** A row that the effects need was held, or moved on, each time they were about to be written. */
 export const BUSY: Applied = { type: "again", reason: "payment_busy" };
@@ -39,6 +46,16 @@ export async function askProvider<A extends Answer>(
   return answer;
 }
 
+/** The provider is away, or busy: that tells nothing of the event, and however long it lasts no event is parked for it. */
+const AWAY: ReadonlySet<string> = new Set([
+  "unreachable",
+  "timeout",
+  "connection_lost",
+  "server_error",
+  "rate_limited",
+  "unauthorized",
+]);
+
 /** The provider did not say what the object is now, or says that there is none: asked again. */
 export function unanswered(
   answer:
@@ -46,7 +63,8 @@ export function unanswered(
     | { readonly type: "unanswered"; readonly reason: string; readonly retryAfterMs: number | null },
 ): Applied {
   if (answer.type !== "unanswered") return { type: "again", reason: `provider_object_${answer.type}` };
-  return { type: "again", reason: `unanswered: ${answer.reason}`, retryAfterMs: answer.retryAfterMs };
+  const { reason, retryAfterMs } = answer;
+  return { type: "again", reason: `unanswered: ${reason}`, retryAfterMs, uncounted: AWAY.has(reason) };
 }
 
 /** The attempt asks the provider itself, under its own fence: no event writes a state. */
@@ -55,6 +73,9 @@ export async function nudge(deps: Deps, event: ClaimedEvent, attempt: AttemptRef
   deps.due.accepted();
   return { type: "done", outcome: "nudged" };
 }
+
+/** What stands for an event where a comparison tells of a difference: it does so again in every run. */
+export const RECONCILIATION = "reconciliation";
 
 /** What only a person can judge: a review of the attempt's payment, and nothing else of it is touched. */
 export async function flag(
@@ -74,6 +95,7 @@ export async function flag(
       timeline_id: newId("tl"),
       reason,
       told: `${event.type} ${event.objectId}`,
+      repeats: event.type === RECONCILIATION,
     }),
   );
   // Another review is open: tried again, and parked where it stays open.

@@ -12,7 +12,7 @@ import {
   renewRun,
 } from "../store/reconciliation.js";
 import type { Deps } from "./deps.js";
-import { askProvider } from "./provider-event-steps.js";
+import { askProvider, RECONCILIATION } from "./provider-event-steps.js";
 
 /** What a run goes through, in this order; only a recovery waits for its attempts. */
 export const PHASES = [
@@ -42,6 +42,8 @@ export interface Position {
   readonly failures: number;
   /** Phases that our credential may not read. */
   readonly skipped: readonly Phase[];
+  /** Objects about which the provider does not answer, though it does about others, and such as cannot be read. */
+  readonly leftOut: readonly string[];
   /** When the present phase began to wait for something, RFC 3339. */
   readonly since: string | null;
 }
@@ -52,6 +54,7 @@ const BEGINNING: Position = {
   before: null,
   failures: 0,
   skipped: [],
+  leftOut: [],
   since: null,
 };
 
@@ -60,9 +63,14 @@ export function positionOf({ cursor }: Run): Position {
 }
 
 /** The beginning of the phase after this one. */
-export function nextPhase({ skipped }: Position): Position {
-  return { ...BEGINNING, skipped };
+export function nextPhase({ skipped, leftOut }: Position): Position {
+  return { ...BEGINNING, skipped, leftOut };
 }
+
+/** So often a step is made again for the sake of one object. */
+const MOST_TRIES_FOR_ONE = 2;
+/** As many as a person reads. */
+const MOST_NAMED = 20;
 
 /** What one step brought. */
 export interface PhaseStep {
@@ -121,6 +129,7 @@ const MOST_REMEMBERED = 2_000;
 export class HeldRun {
   #run: ClaimedRun;
   #renewedAtMs: number;
+  readonly #leftOut = new Set<string>();
 
   constructor(
     readonly deps: Deps,
@@ -176,11 +185,13 @@ export class HeldRun {
     return {
       provider: this.run.provider,
       eventId: this.run.id,
-      type: "reconciliation",
+      type: RECONCILIATION,
       livemode: this.deps.provider.livemode,
       objectId,
       payload: "",
       tries: 1,
+      receivedAt: this.run.claimedAt,
+      outcome: null,
       claimedAt: this.run.claimedAt,
     };
   }
@@ -195,6 +206,35 @@ export class HeldRun {
       throw new RunLost();
     }
     this.#renewedAtMs = renewedAtMs;
+  }
+
+  /** What this step has left out, behind what was left out before it. */
+  get leftOut(): readonly string[] {
+    return [...new Set([...positionOf(this.run).leftOut, ...this.#leftOut])].slice(0, MOST_NAMED);
+  }
+
+  /** Nothing can be told of these objects, and the report says that. */
+  leaveOut(objectIds: readonly string[]): void {
+    for (const id of objectIds) this.#leftOut.add(id);
+  }
+
+  /**
+   * A question about one object, which must not hide all others behind it. Null: it has had no answer each time that the
+   * step was made, and is left out. Throws Unanswered, RunLost.
+   */
+  async askAbout<A extends { readonly type: string; readonly evidence: Evidence }>(
+    objectId: string,
+    name: string,
+    question: () => Promise<A>,
+  ): Promise<Exclude<A, { readonly type: "unanswered" }> | null> {
+    try {
+      return await this.ask(name, question);
+    } catch (error) {
+      if (!(error instanceof Unanswered) || error.reason === "rate_limited") throw error;
+      if (positionOf(this.run).failures < MOST_TRIES_FOR_ONE) throw error;
+      this.leaveOut([objectId]);
+      return null;
+    }
   }
 
   /** One question, under the lease. Throws Unanswered, RunLost. */

@@ -41,13 +41,28 @@ const PHASE_STEPS: Readonly<Record<Phase, (held: HeldRun, position: Position) =>
   verify: verifyFindings,
 };
 
-/** Steps in a row that the provider does not answer, after which the run has failed; the next one begins anew. */
+/** Steps in a row that come to nothing, after which the run has failed; the next one begins anew. */
 const MOST_FAILURES = 20;
 /** How long ended runs and closed findings are kept. */
 const KEPT_MS = 90 * 86_400_000;
 const PURGED_AT_ONCE = 500;
-/** Between two looks at what a run waits for, where somebody waits for the run. */
+/** Between two looks at what a run waits for, where somebody waits for the run; twice as long after each failure. */
 const LOOK_AGAIN_MS = 500;
+const MOST_DOUBLINGS = 5;
+/** Without them a recovery has taken nothing in, and must not let anybody send again. */
+const NEEDED_TO_RECOVER: readonly Phase[] = ["charges", "refunds"];
+const MOST_ERROR_CHARACTERS = 200;
+
+const NOTHING = { objects: 0, findings: [] } as const;
+
+/** Null: all was. */
+function notCompared({ skipped, leftOut }: Position): string | null {
+  const why = [
+    skipped.length === 0 ? [] : `since the key may not read it: ${skipped.join(", ")}`,
+    leftOut.length === 0 ? [] : `since there was no answer about it that can be read: ${leftOut.join(", ")}`,
+  ].flat();
+  return why.length === 0 ? null : `not compared, ${why.join("; ")}`;
+}
 
 /** `idle`: nothing to do, or somebody else is at it. */
 export type StepResult = "again" | "wait" | "ended" | "idle";
@@ -94,7 +109,9 @@ export class Comparison {
       if (run === null) throw new Error(`the run ${id} is missing`);
       onStep(run);
       if (run.state !== "running") return run;
-      if (result !== "again") await this.deps.clock.sleep(LOOK_AGAIN_MS);
+      const { failures } = positionOf(run);
+      const ms = LOOK_AGAIN_MS * 2 ** Math.min(failures, MOST_DOUBLINGS);
+      if (result !== "again") await this.deps.clock.sleep(ms);
     }
   }
 
@@ -121,45 +138,66 @@ export class Comparison {
       return await this.#commit(held, phase, step);
     } catch (error) {
       if (error instanceof RunLost) return "idle";
-      if (error instanceof Unanswered) return this.#afterFailure(held.run, phase, error.reason);
-      throw error;
+      if (!(error instanceof Unanswered)) {
+        deps.log.error({ err: error, run: run.id, phase }, "reconciliation: a step failed");
+        // A step that can never be made must not keep every later comparison from beginning.
+        return this.#afterFailure(held.run, phase, `failed here: ${String(error)}`);
+      }
+      if (this.#mayBeLeftOut(run, phase, error.reason)) return this.#leaveOut(held.run, phase);
+      return this.#afterFailure(held.run, phase, `the provider did not answer (${error.reason})`);
     }
   }
 
   async #commit(held: HeldRun, phase: Phase, step: PhaseStep): Promise<StepResult> {
-    const { run } = held;
+    const { run, leftOut } = held;
     if (step.position !== null) {
-      const isWritten = await this.#write(run, phase, step.position, step);
+      const isWritten = await this.#write(run, phase, { ...step.position, leftOut }, step);
       return !isWritten ? "idle" : step.waits === true ? "wait" : "again";
     }
     const phases = phasesOf(run.trigger);
     const next = phases[phases.indexOf(phase) + 1];
-    const position = nextPhase(positionOf(run));
+    const position = { ...nextPhase(positionOf(run)), leftOut };
     if (next !== undefined) return (await this.#write(run, next, position, step)) ? "again" : "idle";
-    if (run.trigger === "recover") {
-      // Under the lease, and before the run has ended: one that dies in between is ended by the next owner.
-      await held.keep();
-      await withDatabase(() => endRecovery(this.deps.db.sql, run.id));
-      await this.deps.recovery.check();
-    }
+    if (run.trigger === "recover") return this.#completeRecovery(held, phase, step);
     return (await this.#write(run, phase, position, step, "completed")) ? "ended" : "idle";
   }
 
-  /** The same step again, later; without the permission to read a list, on with the next one. */
+  async #completeRecovery(held: HeldRun, phase: Phase, step: PhaseStep): Promise<StepResult> {
+    const { run, deps } = held;
+    const position = nextPhase(positionOf(run));
+    // Under the lease, and before the run has ended: one that dies in between is ended by the next owner.
+    await held.keep();
+    const isOver = await withDatabase(() => endRecovery(deps.db.sql, run));
+    await deps.probe("before_recovery_completed");
+    const isWritten = await this.#write(run, phase, position, step, "completed");
+    // Of two that end at once each has seen the other still running: the last one ends it.
+    if (isWritten && !isOver) await withDatabase(() => endRecovery(deps.db.sql, run));
+    await deps.recovery.check();
+    return isWritten ? "ended" : "idle";
+  }
+
+  #mayBeLeftOut({ trigger }: ClaimedRun, phase: Phase, reason: string): boolean {
+    const isNeeded = trigger === "recover" && NEEDED_TO_RECOVER.includes(phase);
+    return reason === "forbidden" && !isNeeded && phasesOf(trigger).at(-1) !== phase;
+  }
+
+  /** Without the permission to read a list: on with the next one. */
+  async #leaveOut(run: ClaimedRun, phase: Phase): Promise<StepResult> {
+    const position = positionOf(run);
+    const phases = phasesOf(run.trigger);
+    const next = phases[phases.indexOf(phase) + 1] ?? phase;
+    const skipped = { ...nextPhase(position), skipped: [...position.skipped, phase] };
+    return (await this.#write(run, next, skipped, NOTHING)) ? "again" : "idle";
+  }
+
+  /** The same step again, later. */
   async #afterFailure(run: ClaimedRun, phase: Phase, reason: string): Promise<StepResult> {
     const position = positionOf(run);
-    const nothing = { objects: 0, findings: [] };
-    const phases = phasesOf(run.trigger);
-    const next = phases[phases.indexOf(phase) + 1];
-    if (reason === "forbidden" && next !== undefined) {
-      const skipped = { ...nextPhase(position), skipped: [...position.skipped, phase] };
-      return (await this.#write(run, next, skipped, nothing)) ? "again" : "idle";
-    }
     const failures = position.failures + 1;
     const state = failures < MOST_FAILURES ? "running" : "failed";
-    const error = `${phase}: the provider did not answer (${reason})`;
-    this.deps.log.warn({ run: run.id, phase, reason, failures }, "reconciliation: no answer");
-    const isWritten = await this.#write(run, phase, { ...position, failures }, nothing, state, error);
+    const error = `${phase}: ${reason}`.slice(0, MOST_ERROR_CHARACTERS);
+    this.deps.log.warn({ run: run.id, phase, reason, failures }, "reconciliation: a step is made again");
+    const isWritten = await this.#write(run, phase, { ...position, failures }, NOTHING, state, error);
     return !isWritten ? "idle" : state === "failed" ? "ended" : "wait";
   }
 
@@ -171,9 +209,6 @@ export class Comparison {
     state: Run["state"] = "running",
     error: string | null = null,
   ): Promise<boolean> {
-    const { skipped } = position;
-    const unread =
-      skipped.length === 0 ? null : `not compared, since the key may not read it: ${skipped.join(", ")}`;
     const isWritten = await withDatabase(() =>
       commitStep(this.deps.db.sql, run, {
         phase,
@@ -181,7 +216,7 @@ export class Comparison {
         state,
         objects: step.objects,
         findings: step.findings,
-        error: error ?? unread,
+        error: error ?? notCompared(position),
         leaseMs: this.deps.settings.attemptLeaseMs,
       }),
     );

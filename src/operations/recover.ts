@@ -8,6 +8,8 @@ import { TIMELINE_CHANGED } from "./recovery-watch.js";
 
 /** Clocks of processes and of the provider, and statements that took long, lie within it. */
 const TRACE_MARGIN_MS = 3_600_000;
+/** Between the change of the database and its being noticed, processes may have accepted, and compared. */
+const NOTICED_WITHIN_MS = 300_000;
 /** A UUIDv7 begins with the milliseconds since 1970. */
 const ID_TIME = /^[a-z]+_([0-9a-f]{12})/;
 const NO_FINDINGS: readonly FoundDifference[] = [];
@@ -22,14 +24,21 @@ export async function beginRecoverySince(deps: Deps, account: string, since: Dat
 }
 
 /**
- * Where a standby was promoted, the recovery begins by itself, from the latest time of which the data still tells. Data
- * that stands in another cluster or database may be a copy beside the original: there a person says `pawl recover`.
+ * Where a standby was promoted, the recovery begins by itself, from the latest time before it of which the data still
+ * tells: not what was written since, nor a comparison of this recovery that has failed. Data that stands in another
+ * cluster or database may be a copy beside the original: there a person says `pawl recover`.
  */
 export async function startDueRecovery(deps: Deps, account: string): Promise<void> {
   if (deps.recovery.current()?.reason !== TIMELINE_CHANGED) return;
   const running = await runningRecoveries(deps, account);
   if (running.length > 0) return;
-  const trace = await withDatabase(() => readNewestTrace(deps.db.sql));
+  // Another process may have ended it since this one looked last.
+  await deps.recovery.check();
+  const current = deps.recovery.current();
+  if (current?.reason !== TIMELINE_CHANGED) return;
+  const noticedWithinMs = Math.max(NOTICED_WITHIN_MS, 2 * deps.settings.databaseCheckIntervalMs);
+  const before = new Date(current.since.getTime() - noticedWithinMs);
+  const trace = await withDatabase(() => readNewestTrace(deps.db.sql, before));
   const newest = Math.max(trace.at.getTime(), timeOfId(trace.paymentId));
   await joinOrStart(deps, account, new Date(newest - TRACE_MARGIN_MS));
 }
@@ -46,16 +55,18 @@ async function joinOrStart(deps: Deps, account: string, since: Date): Promise<st
       account,
       trigger: "recover",
       windowFrom: since,
-      windowTo: deps.clock.now(),
+      windowTo: new Date(deps.clock.now().getTime() + TRACE_MARGIN_MS),
       phase: "charges",
     }),
   );
   return id;
 }
 
+/** Those of the present recovery: an older one's came with the data. */
 async function runningRecoveries(deps: Deps, account: string): Promise<Run[]> {
   const running = await withDatabase(() => listRunning(deps.db.sql, deps.provider.name, account));
-  return running.filter(({ trigger }) => trigger === "recover");
+  const since = deps.recovery.current()?.since.getTime() ?? 0;
+  return running.filter(({ trigger, startedAt }) => trigger === "recover" && startedAt.getTime() >= since);
 }
 
 /** A step of a recovery that waits until every open attempt has been asked about, and has had an answer. */

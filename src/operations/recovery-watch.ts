@@ -109,7 +109,9 @@ export class RecoveryWatch {
     for (let part = 0; part < MARK_PARTS; part += 1) {
       await withDatabase(() => markOpenAttempts(sql, part));
     }
-    await withDatabase(() => beginRecovery(sql, reason, identity));
+    // Data that was put elsewhere brings an older recovery with it; a standby that is promoted goes on with its own.
+    const anew = reason === CLUSTER_CHANGED || reason === DATABASE_RESTORED;
+    await withDatabase(() => beginRecovery(sql, reason, identity, anew));
     const { recoveringSince, reason: kept } = await withDatabase(() =>
       readRecovery(sql, { cluster: null, timeline: null }),
     );

@@ -83,8 +83,8 @@ async function attemptRepair(
     case "record_dispute": {
       const applied = await recordDispute(deps, event, repair.disputeId);
       if (applied.type === "again") return { state: "open", note: applied.reason };
-      const isRecorded = applied.type !== "not_ours" && applied.outcome !== "provider_amount_mismatch";
-      return isRecorded ? DONE : OPEN;
+      const isTold = applied.type === "done" || applied.type === "nothing";
+      return isTold && applied.outcome !== "provider_amount_mismatch" ? DONE : OPEN;
     }
     case "rebuild_payment": {
       if (held.run.trigger !== "recover" || charge === null) return OPEN;

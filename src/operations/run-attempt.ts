@@ -2,6 +2,7 @@ import {
   budgetIsOver,
   type Change,
   type ChargeView,
+  provenByRow,
   type Question,
   type Then,
 } from "../domain/charge-change.js";
@@ -21,6 +22,7 @@ import { withDatabase } from "../store/db.js";
 import { askQuestion, sendCall } from "./call-provider.js";
 import { chargePolicyOf } from "./charge-policy.js";
 import type { Deps } from "./deps.js";
+import { earlierRunsOf } from "./earlier-runs.js";
 import { recordOutcome, renewLease } from "./record-outcome.js";
 
 /** create, confirm, fence and the questions between them; an attempt that needs more in one lease waits for the next. */
@@ -42,16 +44,21 @@ interface Held {
  * and, in the same commit, what is about to be sent next. Stops at once when a write is refused by the fence.
  */
 export async function runAttempt(deps: Deps, claimed: ClaimedAttempt, claimedAtMs: number): Promise<void> {
+  const { attempt, payment, refund } = claimed;
   const held: Held = {
     view: {
-      attempt: claimed.attempt,
-      payment: claimed.payment,
-      refund: claimed.refund,
+      attempt,
+      payment,
+      refund,
       now: claimed.claimedAt,
       policy: chargePolicyOf(deps.settings),
+      recovering: deps.recovery.isRecovering(),
+      earlierRuns: "open",
     },
     leasedAtMs: claimedAtMs,
   };
+  const earlierRuns = await recordPatiently(deps, held, () => earlierRunsOf(deps, attempt));
+  held.view = { ...held.view, earlierRuns };
   // The database's time of the claim, carried forward by the monotonic clock: no worker's wall clock decides anything.
   const now = () => new Date(claimed.claimedAt.getTime() + (deps.clock.monotonicMs() - claimedAtMs));
   await deps.probe("after_claim");
@@ -184,7 +191,7 @@ async function commit(
 ): Promise<Then | null> {
   for (let tries = 0; tries < MOST_DECISIONS; tries += 1) {
     const beforeMs = deps.clock.monotonicMs();
-    const view = { ...held.view, now: now() };
+    const view = await viewToDecide(deps, held, now);
     const change = decide(view);
     const applied = await recordPatiently(deps, held, () => recordOutcome(deps, view, change, { sentAt }));
     if (applied !== null) {
@@ -206,6 +213,14 @@ async function commit(
     if (again !== null) return again;
   }
   throw new Error(`attempt ${held.view.attempt.id}: its payment kept changing`);
+}
+
+/** A row that would be believed by itself is one only where the database is still the one that it was written in. */
+async function viewToDecide(deps: Deps, held: Held, now: () => Date): Promise<ChargeView> {
+  const view = { ...held.view, now: now(), recovering: deps.recovery.isRecovering() };
+  if (!provenByRow(view)) return view;
+  await recordPatiently(deps, held, () => deps.recovery.check());
+  return { ...view, recovering: deps.recovery.isRecovering() };
 }
 
 /** Null: the attempt is not ours any more. */

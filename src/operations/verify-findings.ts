@@ -1,4 +1,5 @@
-import { closedAs, type Difference } from "../domain/finding.js";
+import { closedAs, type Difference, type Repair, type Side } from "../domain/finding.js";
+import type { ListedCharge, PageOutcome, PageRequest } from "../domain/provider.js";
 import { compareCharge, missingThere } from "../domain/reconcile.js";
 import {
   compareDispute,
@@ -21,6 +22,15 @@ const MOST_LOOKED_AT = 20;
 /** What has been asked to mend a difference is given so long before the run says that it stands. */
 const PATIENCE_MS = 20_000;
 
+const WRITES_ROWS: ReadonlySet<Repair["type"]> = new Set<Repair["type"]>([
+  "record_refund",
+  "record_dispute",
+  "rebuild_payment",
+  "rebuild_refund",
+]);
+
+type ChargePage = Extract<PageOutcome<ListedCharge>, { type: "page" }>;
+
 type Look =
   /** An attempt is at work on it, or about to be. */
   | { readonly type: "pending" }
@@ -38,7 +48,10 @@ export async function verifyFindings(held: HeldRun, position: Position): Promise
   // A millisecond on, since that is what a time keeps here and the database counts finer.
   const seenBefore = new Date(position.since ?? run.claimedAt.getTime() + 1);
   const open = await withDatabase(() =>
-    listOpenFindings(deps.db.sql, run.provider, { seenBefore, limit: MOST_READ }),
+    listOpenFindings(deps.db.sql, run.provider, {
+      unseen: { before: seenBefore, account: run.account },
+      limit: MOST_READ,
+    }),
   );
   const isPatient = run.claimedAt.getTime() - seenBefore.getTime() < PATIENCE_MS;
   const findings: FoundDifference[] = [];
@@ -67,14 +80,34 @@ async function conclude(held: HeldRun, finding: Finding, look: Look): Promise<Fo
   if (look.type !== "looked") return [shown];
   const found: FoundDifference[] = [];
   for (const difference of look.differences) {
-    // The run's own pages have tried the repair already.
-    const isTried = lastRun === held.run.id && difference.kind === finding.kind;
-    found.push(isTried ? asTried(difference, finding) : await repairFinding(held, difference));
+    // The run's own pages have tried the repair already. What writes a row of ours may have found it held.
+    const isTried =
+      lastRun === held.run.id && difference.kind === finding.kind && !WRITES_ROWS.has(difference.repair.type);
+    if (isTried) found.push(asTried(difference, finding));
+    else found.push(await repairFinding(held, difference, await listedCharge(held, difference)));
   }
   const stands = look.differences.some(
     ({ kind, objectId }) => kind === finding.kind && objectId === finding.objectId,
   );
   return stands ? found : [...found, { ...shown, state: closedAs(finding.kind) }];
+}
+
+/**
+ * Where a recovery makes a row again: the object as its list shows it, which tells more than the object alone. Null: there
+ * is nothing to make, or nobody knows when the object was made.
+ */
+async function listedCharge(held: HeldRun, difference: Difference): Promise<ListedCharge | null> {
+  const madeAt = madeAtOf(difference.theirs);
+  if (difference.repair.type !== "rebuild_payment" || held.run.trigger !== "recover" || madeAt === null)
+    return null;
+  const { provider } = held.deps;
+  for (let cursor: string | null = null; ; ) {
+    const request: PageRequest = { createdFrom: madeAt, createdTo: madeAt, cursor };
+    const page: ChargePage = await held.ask("list_charges", () => provider.listCharges(request));
+    const listed = page.items.find(({ id }) => id === difference.objectId);
+    if (listed !== undefined || page.next === null) return listed ?? null;
+    cursor = page.next;
+  }
 }
 
 /** What the try came to is told in the finding's own sentence, behind the difference's. */
@@ -139,14 +172,10 @@ async function lookAtCharge(held: HeldRun, finding: Finding, isPatient: boolean)
   if (obstacle !== null) return obstacle;
   const answer = await held.ask("get", () => provider.getCharge(finding.objectId));
   if (answer.type === "found") {
-    return {
-      type: "looked",
-      differences: compareCharge(
-        answer.charge,
-        { owner, marked, ...rest },
-        { ...held.moment, settledBefore: null },
-      ),
-    };
+    const madeAt = madeAtOf(finding.theirs);
+    const charge = madeAt === null ? answer.charge : { ...answer.charge, createdAt: madeAt };
+    const moment = { ...held.moment, settledBefore: null };
+    return { type: "looked", differences: compareCharge(charge, { owner, marked, ...rest }, moment) };
   }
   if (owner === null) return NOTHING;
   return { type: "looked", differences: [missingThere({ ...owner, objectId: finding.objectId })] };
@@ -205,6 +234,11 @@ async function ownerOf({ deps }: HeldRun, objectId: string | null): Promise<Read
   const wanted = [{ objectId, attemptId: null, tenantId: null }];
   const owners = await withDatabase(() => readOwners(deps.db.sql, deps.provider.name, wanted));
   return owners.get(objectId) ?? null;
+}
+
+function madeAtOf(side: Side | null): Date | null {
+  const at = side?.["created_at"];
+  return typeof at === "string" ? new Date(at) : null;
 }
 
 function theirs(finding: Finding, name: string): string | null {

@@ -219,7 +219,8 @@ function consequences(db: Queryable) {
         from owned i, json_to_record(i.key) as w(state idempotency_key_state, status int, headers json, body text,
              retention_ms float8)
        where k.tenant_id = i.tenant_id and k.operation = i.operation and k.key = i.idempotency_key
-         and k.run = i.run and k.state = 'in_progress' and w.state is not null
+         and k.run = i.run and w.state is not null
+         and (k.state = 'in_progress' or (k.state = 'failed_retryable' and w.state = 'completed'))
       returning k.tenant_id, k.operation, k.key, k.expires_at
     ), told as (
       insert into timeline (tenant_id, payment_id, id, refund_id, kind, from_status, to_status, reason, attempt_id, call,
@@ -239,7 +240,8 @@ function consequences(db: Queryable) {
         from owned i
        where i.close_review and r.tenant_id = i.tenant_id and r.payment_id = i.payment_id
          and r.attempt_id = i.attempt_id and r.closed_at is null
-         and r.reason <> all(string_to_array(${FOR_A_PERSON_ALONE.join(",")}, ','))
+         and (i.instruction = 'carried_out'
+              or r.reason <> all(string_to_array(${FOR_A_PERSON_ALONE.join(",")}, ',')))
     ), returned as (
       update reviews r set resolution = null, resolution_reason = null, resolved_by = null, resolved_at = null
         from owned i

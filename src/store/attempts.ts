@@ -1,6 +1,7 @@
-import type { Attempt } from "../domain/attempt.js";
-import type { Payment } from "../domain/payment.js";
-import type { Refund } from "../domain/refund.js";
+import type { Attempt, AttemptKind, AttemptState } from "../domain/attempt.js";
+import type { EarlierRun } from "../domain/earlier-runs.js";
+import type { Payment, PaymentStatus } from "../domain/payment.js";
+import type { Refund, RefundStatus } from "../domain/refund.js";
 import type { Queryable } from "./db.js";
 import {
   attemptOf,
@@ -11,6 +12,7 @@ import {
   type Row,
   refundOf,
   requiredDate,
+  textOrNull,
 } from "./rows.js";
 
 const OF_PAYMENT = PAYMENT_COLUMNS.map((column) => `p.${column} as p_${column}`).join(", ");
@@ -41,15 +43,16 @@ export interface ClaimedAttempt {
 
 /**
  * Claims due attempts: raises their fence and leases them, so that the writes of any earlier owner are refused from
- * here on. For a fresh attempt the claim is also the record that its first call is about to be sent. An attempt under a
- * live lease is never taken, however due it is. The form for a database that cannot lock across tenants would first
- * select and then update with the same conditions; it belongs here, behind this one function.
+ * here on. For a fresh attempt the claim is also the record that its first call is about to be sent; a later run of a key
+ * asks first, since an earlier one may have been sent after all. An attempt under a live lease is never taken, however due
+ * it is. The form for a database that cannot lock across tenants would first select and then update with the same
+ * conditions; it belongs here, behind this one function.
  */
 export async function claimAttempts(db: Queryable, request: ClaimRequest): Promise<ClaimedAttempt[]> {
   const rows = await db<Row[]>`
     with due as (
       select a.tenant_id, a.id, a.payment_id, a.refund_id,
-             a.state = 'started' and a.livemode = ${request.livemode}
+             a.state = 'started' and a.run = 1 and a.livemode = ${request.livemode}
                and a.created_at > now() - ${request.retryBudgetMs}::float8 * interval '1 millisecond'
                and ${request.account}::text is not null
                and coalesce(a.provider_account, ${request.account}::text) = ${request.account}::text as fresh
@@ -123,6 +126,40 @@ export async function readAttempt(
     dueAt: dateOrNull(row["due_at"]),
     now: requiredDate(row["read_at"]),
   };
+}
+
+/**
+ * The attempts with these ids, as the runs of a key before its present one. Those that the provider's word is still
+ * awaited for are due at once, where nobody holds them.
+ */
+export async function hurryEarlierRuns(
+  db: Queryable,
+  tenantId: string,
+  attemptIds: readonly string[],
+): Promise<EarlierRun[]> {
+  const rows = await db<Row[]>`
+    with earlier as materialized (
+      select a.tenant_id, a.id, a.kind, a.state, a.unresolved, p.status as payment_status, r.status as refund_status
+        from attempts a
+        join payments p on p.tenant_id = a.tenant_id and p.id = a.payment_id
+        left join refunds r on r.tenant_id = a.tenant_id and r.id = a.refund_id
+       where a.tenant_id = ${tenantId} and a.id = any(string_to_array(${attemptIds.join(",")}, ','))
+    ), free as (
+      select a.tenant_id, a.id from earlier e join attempts a on a.tenant_id = e.tenant_id and a.id = e.id
+       where (e.unresolved or e.state <> 'completed') and coalesce(a.due_at > now(), true)
+         and (a.lease_expires_at is null or a.lease_expires_at <= now())
+         for update of a skip locked
+    ), hurried as (
+      update attempts a set due_at = now() from free f where a.tenant_id = f.tenant_id and a.id = f.id
+    )
+    select * from earlier`;
+  return rows.map((row) => ({
+    kind: row["kind"] as AttemptKind,
+    state: row["state"] as AttemptState,
+    unresolved: row["unresolved"] as boolean,
+    paymentStatus: row["payment_status"] as PaymentStatus,
+    refundStatus: textOrNull(row["refund_status"]) as RefundStatus | null,
+  }));
 }
 
 /** Payment and refund as they are now, for a worker that still holds the attempt in this state. */

@@ -22,7 +22,7 @@ export interface Backlog {
   readonly parkedEvents: number;
   /** Differences between our rows and the provider's objects that nobody has mended yet. */
   readonly openFindings: number;
-  /** In seconds since the newest comparison with the provider that was completed; null: there is none. */
+  /** In seconds since the end of the newest stretch of time that was compared with the provider; null: there is none. */
   readonly secondsSinceCompared: number | null;
   /** The database was restored, and nothing is sent yet. */
   readonly isRecovering: boolean;
@@ -50,7 +50,7 @@ export async function readBacklog(db: Queryable): Promise<Backlog> {
     select count(*)::float8 as unrelayed from outbox where relayed_at is null`;
   const [compared] = await db<Row[]>`
     select (select count(*)::float8 from reconciliation_findings where state = 'open') as findings,
-           (select extract(epoch from now() - max(finished_at))::float8 from reconciliation_runs
+           (select extract(epoch from now() - max(least(finished_at, window_to)))::float8 from reconciliation_runs
              where state = 'completed') as seconds,
            exists (select from installation where recovering_since is not null) as recovering`;
   return {

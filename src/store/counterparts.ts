@@ -144,40 +144,49 @@ export interface AccountFilter {
   readonly livemode: boolean;
 }
 
-/** Charges of ours that have an object at the provider, by their payments' ids; across tenants, one range each. */
-export async function readChargesInBand(
-  db: Queryable,
-  { provider, account, livemode }: AccountFilter,
-  band: IdBand,
-): Promise<(ReadCharge & { readonly objectId: string })[]> {
-  const rows = await db<Row[]>`
-    select ${chargeColumns(db)}
-      from tenants t
-      cross join lateral (select * from payments p where p.tenant_id = t.id and p.id >= ${band.from}
-                             and p.id < ${band.before} offset 0) p
-      cross join lateral (select * from attempts a where a.tenant_id = p.tenant_id and a.id = p.attempt_id offset 0) a
-     where a.provider_payment_id is not null and a.provider = ${provider} and a.livemode = ${livemode}
-       and a.provider_account = ${account}
-     order by p.id desc limit ${band.limit}`;
-  return rows.map((row) => ({ ...chargeOf(row), objectId: row["provider_payment_id"] as string }));
+/** A row of a band, and its object at this account of the provider; null: it has none there. */
+export interface BandRow<Ours> {
+  readonly ours: Ours;
+  readonly objectId: string | null;
 }
 
-/** Refunds of ours that the provider has named, by their ids. */
+/**
+ * The newest charges of ours in a band of their payments' ids; across tenants, one range each. Those without an object at
+ * this account are among them: however many there are, no statement reads more rows than its limit of each tenant.
+ */
+export async function readChargesInBand(
+  db: Queryable,
+  filter: AccountFilter,
+  band: IdBand,
+): Promise<BandRow<ReadCharge>[]> {
+  const rows = await db<Row[]>`
+    select ${chargeColumns(db)}, case when ${isAtAccount(db, filter)} then a.provider_payment_id end as object_id
+      from tenants t
+      cross join lateral (select * from payments p where p.tenant_id = t.id and p.id >= ${band.from}
+                             and p.id < ${band.before} order by p.id desc limit ${band.limit}) p
+      cross join lateral (select * from attempts a where a.tenant_id = p.tenant_id and a.id = p.attempt_id offset 0) a
+     order by p.id desc limit ${band.limit}`;
+  return rows.map((row) => ({ ours: chargeOf(row), objectId: textOrNull(row["object_id"]) }));
+}
+
+/** The same of refunds, with the provider's names of them. */
 export async function readRefundsInBand(
   db: Queryable,
-  { provider, account, livemode }: AccountFilter,
+  filter: AccountFilter,
   band: IdBand,
-): Promise<(OurRefund & { readonly providerRefundId: string })[]> {
+): Promise<BandRow<OurRefund>[]> {
   const rows = await db<Row[]>`
-    select ${refundColumns(db)}
+    select ${refundColumns(db)}, case when ${isAtAccount(db, filter)} then r.provider_refund_id end as object_id
       from tenants t
       cross join lateral (select * from refunds r where r.tenant_id = t.id and r.id >= ${band.from}
-                             and r.id < ${band.before} offset 0) r
+                             and r.id < ${band.before} order by r.id desc limit ${band.limit}) r
       ${attemptOfRefund(db)}
-     where r.provider_refund_id is not null and a.provider = ${provider} and a.livemode = ${livemode}
-       and a.provider_account = ${account}
      order by r.id desc limit ${band.limit}`;
-  return rows.map((row) => ({ ...refundOf(row), providerRefundId: row["provider_refund_id"] as string }));
+  return rows.map((row) => ({ ours: refundOf(row), objectId: textOrNull(row["object_id"]) }));
+}
+
+function isAtAccount(db: Queryable, { provider, account, livemode }: AccountFilter) {
+  return db`a.provider = ${provider} and a.livemode = ${livemode} and a.provider_account = ${account}`;
 }
 
 /** The first entries of these facts, each of its own payment. */

@@ -164,8 +164,10 @@ export interface FlagRow {
   readonly review_id: string;
   readonly timeline_id: string;
   readonly reason: string;
-  /** What was told, for the timeline. */
+  /** What was told, for the timeline: the kind of news, a space, and the object. */
   readonly told: string;
+  /** It is told again and again: once a person has dismissed it, it opens no further review. */
+  readonly repeats: boolean;
 }
 
 /**
@@ -177,10 +179,11 @@ export async function flagPayment(db: Queryable, row: FlagRow): Promise<boolean>
     with input as materialized (
       select * from json_to_record(${JSON.stringify(row)}::text::json) as x(
         provider text, event_id text, tenant_id text, payment_id text, attempt_id text, review_id text,
-        timeline_id text, reason text, told text)
+        timeline_id text, reason text, told text, repeats boolean)
     ), opened as (
       insert into reviews (tenant_id, id, payment_id, attempt_id, reason)
-      select tenant_id, review_id, payment_id, attempt_id, reason from input
+      select tenant_id, review_id, payment_id, attempt_id, reason from input i
+       where not (i.repeats and exists (${dismissal(db)}))
       on conflict (tenant_id, payment_id) where closed_at is null do nothing
       returning tenant_id, payment_id
     ), noted as (
@@ -195,4 +198,14 @@ export async function flagPayment(db: Queryable, row: FlagRow): Promise<boolean>
             and r.closed_at is null and r.reason = i.reason))
     returning e.event_id`;
   return ended.length === 1;
+}
+
+/** That a person has dismissed what `i` tells, since it was first told. */
+function dismissal(db: Queryable) {
+  return db`
+    select from timeline t join timeline d on d.tenant_id = t.tenant_id and d.payment_id = t.payment_id
+     where t.tenant_id = i.tenant_id and t.payment_id = i.payment_id and t.kind = 'fact' and t.reason = i.reason
+       and split_part(t.outcome, ' ', 2) = split_part(i.told, ' ', 2)
+       and d.kind = 'request' and d.attempt_id = i.attempt_id and d.at >= t.at
+       and d.reason like 'dismiss requested: %'`;
 }

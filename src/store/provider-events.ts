@@ -19,6 +19,9 @@ export type EventName = Pick<NewProviderEvent, "provider" | "eventId">;
 export interface ClaimedEvent extends NewProviderEvent {
   /** This one included. */
   readonly tries: number;
+  readonly receivedAt: Date;
+  /** What the last try came to; null: there was none. */
+  readonly outcome: string | null;
   /** The database's time of the claim: what is read at the provider now is read after it. */
   readonly claimedAt: Date;
 }
@@ -58,6 +61,8 @@ export async function claimProviderEvents(
     objectId: row["object_id"] as string,
     payload: row["payload"] as string,
     tries: Number(row["tries"]),
+    receivedAt: requiredDate(row["received_at"]),
+    outcome: textOrNull(row["outcome"]),
     claimedAt: requiredDate(row["claimed_at"]),
   }));
 }
@@ -108,15 +113,16 @@ export async function discardEvent(db: Queryable, event: EventName): Promise<voi
             where provider = ${event.provider} and event_id = ${event.eventId} and state <> 'applied'`;
 }
 
-/** Due again in `ms`. False: somebody has claimed or applied it since, and it is theirs. */
+/** Due again in `ms`; `uncounted` takes the try back. False: somebody has claimed or applied it since, and it is theirs. */
 export async function deferEvent(
   db: Queryable,
   event: ClaimedEvent,
-  wait: { readonly ms: number; readonly outcome: string },
+  wait: { readonly ms: number; readonly outcome: string; readonly uncounted: boolean },
 ): Promise<boolean> {
   const deferred = await db<Row[]>`
     update provider_events
-       set due_at = now() + ${wait.ms}::float8 * interval '1 millisecond', outcome = ${wait.outcome}
+       set due_at = now() + ${wait.ms}::float8 * interval '1 millisecond', outcome = ${wait.outcome},
+           tries = tries - ${wait.uncounted ? 1 : 0}::int
      where provider = ${event.provider} and event_id = ${event.eventId} and state = 'pending'
        and tries = ${event.tries}
     returning event_id`;

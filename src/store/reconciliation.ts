@@ -54,7 +54,8 @@ export async function insertRun(db: Queryable, run: NewRun): Promise<boolean> {
 
 /**
  * Begins the comparison of the present stretch of time, once whoever asks; none while an earlier one runs, nor where
- * everything is younger than the lag. False: nothing was begun.
+ * everything is younger than the lag. It reaches back to the end of the last one that was completed, however long ago
+ * that was. False: nothing was begun.
  */
 export async function startDueRun(
   db: Queryable,
@@ -75,7 +76,9 @@ export async function startDueRun(
     )
     insert into reconciliation_runs (provider, id, account, trigger, window_from, window_to, phase)
     select ${provider}, 'rec_' || ${account} || '_' || s.number, ${account}, 'worker',
-           s.ends - ${due.windowMs}::float8 * interval '1 millisecond', s.ends, ${due.phase}
+           least(s.ends - ${due.windowMs}::float8 * interval '1 millisecond',
+                 (select max(window_to) from reconciliation_runs where state = 'completed' and trigger = 'worker'
+                     and provider = ${provider} and account = ${account})), s.ends, ${due.phase}
       from stretch s
      where exists (select from installation where created_at < s.ends)
        and not exists (select from reconciliation_runs where state = 'running' and provider = ${provider}
@@ -217,16 +220,30 @@ export interface Finding {
   readonly closedAt: Date | null;
 }
 
-/** Open ones, those first that were looked at longest ago; with `seenBefore`, only what was last seen before it. */
+/**
+ * Open ones, those first that were looked at longest ago; with `unseen`, only what was last seen before that time, and by
+ * a run of that account: another account's objects cannot be looked at with this one's credential.
+ */
 export async function listOpenFindings(
   db: Queryable,
   provider: string,
-  wanted: { readonly seenBefore: Date | null; readonly limit: number },
+  wanted: {
+    readonly unseen: { readonly before: Date; readonly account: string } | null;
+    readonly limit: number;
+  },
 ): Promise<Finding[]> {
+  const { unseen } = wanted;
   const rows = await db<Row[]>`
-    select * from reconciliation_findings
+    select * from reconciliation_findings f
      where state = 'open' and provider = ${provider}
-       ${wanted.seenBefore === null ? db`` : db`and last_seen_at < ${wanted.seenBefore.toISOString()}`}
+       ${
+         unseen === null
+           ? db``
+           : db`and last_seen_at < ${unseen.before.toISOString()}
+                and coalesce((select r.account from reconciliation_runs r
+                               where r.provider = f.provider and r.id = f.last_run), ${unseen.account})
+                    = ${unseen.account}`
+       }
      order by last_seen_at, kind, object_id limit ${wanted.limit}`;
   return rows.map(findingOf);
 }

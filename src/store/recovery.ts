@@ -1,3 +1,4 @@
+import { firstIdAt } from "../lib/ids.js";
 import type { Queryable } from "./db.js";
 import { dateOrNull, type Row, requiredDate, textOrNull } from "./rows.js";
 
@@ -79,20 +80,25 @@ export async function recordIdentity(db: Queryable, identity: DataIdentity): Pro
 }
 
 /**
- * From now on every process only asks. Keeps since when and why where a recovery is under way already. With an identity,
- * that one is recorded in the same commit, so that one change begins one recovery.
+ * From now on every process only asks. Keeps since when and why where a recovery is under way already, unless it is a
+ * new one (`anew`): the data was taken elsewhere in the middle of it, and its comparison tells nothing of what was lost.
+ * With an identity, that one is recorded in the same commit, so that one change begins one recovery.
  */
 export async function beginRecovery(
   db: Queryable,
   reason: string,
   identity: DataIdentity | null,
+  anew: boolean,
 ): Promise<void> {
   const identifier = identity === null ? null : identifierOf(identity);
+  // Whoever notices the same change a moment later finds its identity recorded.
+  const isNew = db`(recovering_since is null
+                    or (${anew}::boolean and system_identifier is distinct from ${identifier}::text))`;
   await db`
     update installation
-       set recovery_reason = case when recovering_since is null then ${reason} else recovery_reason end,
-           recovering_since = coalesce(recovering_since, now()),
-           system_identifier = coalesce(${identifier}, system_identifier),
+       set recovery_reason = case when ${isNew} then ${reason} else recovery_reason end,
+           recovering_since = case when ${isNew} then now() else recovering_since end,
+           system_identifier = coalesce(${identifier}::text, system_identifier),
            cluster_timeline = coalesce(${identity?.timeline ?? null}::int, cluster_timeline)`;
 }
 
@@ -128,7 +134,7 @@ export async function markOpenAttempts(db: Queryable, part: number): Promise<num
 }
 
 /** Reasons to wait that come from a question without an answer, or from none that could be asked. */
-const NOT_ANSWERED = [
+export const NOT_ANSWERED: readonly string[] = [
   DATABASE_CHANGED,
   "timeout",
   "connection_lost",
@@ -151,16 +157,21 @@ export async function countUnanswered(db: Queryable): Promise<number> {
 }
 
 /**
- * Ends the recovery, unless another comparison that belongs to it still runs: `runId` is the caller's own. What was kept
- * back is due at once. False: it goes on.
+ * Ends the recovery, unless another comparison that belongs to it still runs: `run` is the caller's own, and ends none
+ * that began after it. What was kept back is due at once. False: it goes on.
  */
-export async function endRecovery(db: Queryable, runId: string): Promise<boolean> {
+export async function endRecovery(
+  db: Queryable,
+  run: { readonly provider: string; readonly id: string },
+): Promise<boolean> {
   const ended = await db<Row[]>`
-    update installation set recovering_since = null, recovery_reason = null
-     where recovering_since is not null
-       and not exists (select from reconciliation_runs
-                        where state = 'running' and trigger = 'recover' and id <> ${runId})
-    returning singleton`;
+    update installation i set recovering_since = null, recovery_reason = null
+      from reconciliation_runs own
+     where own.provider = ${run.provider} and own.id = ${run.id} and own.started_at >= i.recovering_since
+       and not exists (select from reconciliation_runs r
+                        where r.state = 'running' and r.trigger = 'recover' and r.id <> own.id
+                          and r.started_at >= i.recovering_since)
+    returning i.singleton`;
   if (ended.length === 1) await releaseKeptBack(db);
   return ended.length === 1;
 }
@@ -187,17 +198,21 @@ async function releaseKeptBack(db: Queryable): Promise<void> {
 }
 
 /**
- * The latest time of which the data still tells: what was lost was written after it, since commits are lost from the end.
- * From the newest payment of each tenant, by its id, and the newest comparison.
+ * The latest time before `before` of which the data still tells: what was lost was written after it, since commits are
+ * lost from the end. From the newest payment of each tenant, by its id, and the newest comparison.
  */
 export async function readNewestTrace(
   db: Queryable,
+  before: Date,
 ): Promise<{ readonly paymentId: string | null; readonly at: Date }> {
   const [row] = await db<Row[]>`
-    select i.created_at, (select max(started_at) from reconciliation_runs) as compared_at,
+    select i.created_at,
+           (select max(started_at) from reconciliation_runs
+             where started_at < ${before.toISOString()}::timestamptz) as compared_at,
            (select max(newest.id) from tenants t
-             cross join lateral (select p.id from payments p where p.tenant_id = t.id order by p.id desc limit 1)
-                as newest) as payment_id
+             cross join lateral (select p.id from payments p
+                                  where p.tenant_id = t.id and p.id < ${firstIdAt("pay", before)}
+                                  order by p.id desc limit 1) as newest) as payment_id
       from installation i`;
   if (row === undefined) throw new Error("the installation row is missing");
   const times = [row["created_at"], row["compared_at"]].flatMap((at) =>

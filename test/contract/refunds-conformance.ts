@@ -182,7 +182,7 @@ export function describeMoneyBack(name: string, start: () => Promise<ProviderHar
       const { stranger } = harness;
       expect(await stranger.getRefund(id)).toMatchObject({ type: "missing" });
       expect(await stranger.getDispute(disputeId)).toMatchObject({ type: "missing" });
-      expect(await stranger.getPayout(payoutId)).toMatchObject({ type: "missing" });
+      expect(await stranger.getPayout(payoutId, null)).toMatchObject({ type: "missing" });
       expect(await nextEffect().refund(chargeId, 100, { by: stranger })).toMatchObject({
         type: "unknown",
         reason: "object_missing",
@@ -199,7 +199,7 @@ export function describeMoneyBack(name: string, start: () => Promise<ProviderHar
         expect(await effect.find("pi_1", by)).toMatchObject(unanswered);
         expect(await by.getRefund("re_1")).toMatchObject(unanswered);
         expect(await by.getDispute("dp_1")).toMatchObject(unanswered);
-        expect(await by.getPayout("po_1")).toMatchObject(unanswered);
+        expect(await by.getPayout("po_1", null)).toMatchObject(unanswered);
       }
     });
 
@@ -235,7 +235,7 @@ export function describeMoneyBack(name: string, start: () => Promise<ProviderHar
       const fees = await Promise.all(
         [chargeId, other].map(async (id) => chargeOf(await provider.getCharge(id)).fee?.amount ?? 0),
       );
-      const payout = await provider.getPayout(await harness.outside.payOut());
+      const payout = await provider.getPayout(await harness.outside.payOut(), null);
       const movements = payout.type === "found" ? payout.movements : [];
       const netOf = (id: string) =>
         movements.filter((each) => each.chargeId === id).map(({ amount }) => amount);

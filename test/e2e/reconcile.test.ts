@@ -107,6 +107,8 @@ describeWithFaults("comparing with the provider by the command line", () => {
       ["reconcile", "--from", "2026-01-02", "--to", "2026-01-01"],
       ["recover"],
       ["recover", "--since", "a while ago"],
+      ["recover", "--since", "2099-01-01T00:00:00Z"],
+      ["recover", "--since", "2026-01-01T02:00:00"],
       ["recover", "--done"],
       ["recover", "--done", "--reason", "x", "--since", "2026-01-01"],
     ])("%s %s %s is wrong usage: exit 2, one line, nothing on stdout", async (...args) => {
@@ -152,6 +154,16 @@ describeWithFaults("comparing with the provider by the command line", () => {
         ({ status }) => status === 201,
       );
       expect(paid.json.status).toBe("succeeded");
+    });
+
+    it("keeps sends back also where the provider is away and cannot say which account this is", async () => {
+      const away = { STRIPE_API_BASE: "http://127.0.0.1:9", STRIPE_SECRET_KEY: "sk_test_rotated" };
+      const env = system.settings(away);
+      const { exit, stderr } = await run(["recover", "--since", "2026-01-01T00:00:00Z"], { env });
+      expect(exit.code).toBe(1);
+      expect(stderr).toContain("which account");
+      const ended = await pawl("recover", "--done", "--reason", "a drill", "--json");
+      expect(JSON.parse(ended.stdout)).toMatchObject({ recovering: false });
     });
 
     it("has nothing to end by hand while none is under way", async () => {

@@ -1,6 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
 import { plotWithout } from "./explored.js";
-import { ACCEPTED, BUDGET_OVER } from "./model/clock.js";
 import { thePatchedCode } from "./patched.js";
 import { ONE_ORDER, OTHER_CREDENTIAL, RESTORED_EMPTY, RESTORED_ROW } from "./scenarios.js";
 
@@ -144,19 +143,6 @@ describe("without the age of a row", () => {
       "=> pay_1 was proven to be without effect, and pi_1 is charged",
     ]);
   });
-});
-
-test("without a recovery, a restored row is believed in the minute after its budget", async () => {
-  // Known, and told in docs/guarantees.md: it is the recovery that lets nobody look at such a row alone.
-  const scenario = { ...RESTORED_ROW, moments: [ACCEPTED, BUDGET_OVER] };
-  expect(await plotWithout([], scenario)).toEqual([
-    ...PAID,
-    "time passes: the budget is over",
-    "a backup from right after the request is put back",
-    "a worker claims the charge of pay_1",
-    "the worker hears nothing of the find before its deadline: the answer is lost",
-    "=> pay_1 was proven to be without effect, and pi_1 is charged",
-  ]);
 });
 
 test("a patch that no longer fits its source is refused", async () => {

@@ -34,8 +34,8 @@ describe("without the barrier", () => {
   test("a refund is sent over one whose outcome is unknown", async () => {
     const patch = {
       file: "src/domain/effect-steps.ts",
-      find: `case "started":\n    case "send_unknown":`,
-      replace: `case "send_unknown":\n      return { type: "send", call: effectCallOf(view) };\n    case "started":`,
+      find: `case "send_unknown":\n    case "following":`,
+      replace: `case "send_unknown":\n      return { type: "send", call: effectCallOf(view) };\n    case "following":`,
     };
     expect(await plotWithout([patch], REFUND)).toEqual([
       "the client's refund key-2 is accepted",

@@ -52,11 +52,15 @@ const PLAIN: Omit<Scenario, "name"> = {
   bank: ["refunds"],
   customer: true,
   dashboard: [],
+  disputes: false,
   person: null,
   moments: [ACCEPTED, BUDGET_OVER],
   longestFlightMs: 24 * HOUR_MS,
   customerActionExpiryMs: 24 * HOUR_MS,
   backup: "nothing",
+  recovers: false,
+  mostLost: 1,
+  flightsOutliveRestores: true,
   from: isAccepted,
   keepsStaleWorkers: false,
 };
@@ -123,8 +127,34 @@ export const RESTORED_EMPTY: Scenario = {
 export const RESTORED_ROW: Scenario = {
   ...RESTORED_EMPTY,
   name: "a payment that a restored backup knows as new",
-  backup: "accepted",
+  backup: "start",
   moments: [ACCEPTED, ROW_OLD, LIFETIME_OVER, KEYS_PRUNED],
+};
+
+/** What the question about earlier runs holds: the row is believed in the minute after its budget, and its key runs again. */
+export const RESTORED_AGAIN: Scenario = {
+  ...RESTORED_EMPTY,
+  name: "a payment that a restored backup knows as new, and whose key runs again",
+  allowed: ["restore", "no_answer"],
+  backup: "start",
+  runs: 2,
+  card: ["pays"],
+  moments: [ACCEPTED, BUDGET_OVER],
+  faults: 2,
+};
+
+/** A recovery holds what derived ids do not: keys that Stripe has forgotten, and rows that nobody sends again. */
+export const RECOVERED_EMPTY: Scenario = {
+  ...RESTORED_EMPTY,
+  name: "a payment whose row was lost, and recovered",
+  recovers: true,
+  moments: [ACCEPTED, BUDGET_OVER, KEYS_PRUNED],
+};
+
+export const RECOVERED_ROW: Scenario = {
+  ...RECOVERED_EMPTY,
+  name: "a payment that a restored backup knows as new, and recovered",
+  backup: "start",
 };
 
 /** A person may say that nothing was performed once the keys' lifetime is over: no request may be under way so long. */
@@ -174,6 +204,31 @@ export const REFUND: Scenario = {
   from: rests("succeeded"),
 };
 
+/**
+ * What the question about earlier runs holds for a refund, where nothing that was sent before the restore is under way
+ * any more: a refund that lands later is in no list yet.
+ */
+export const RESTORED_REFUND: Scenario = {
+  ...REFUND,
+  name: "a refund that a restored backup knows as new, and whose key runs again",
+  allowed: ["restore", "no_answer"],
+  bank: ["refunds"],
+  backup: "start",
+  flightsOutliveRestores: false,
+  from: ({ tables, runs }) => runs.length === 0 && tables.refunds.length === 1,
+};
+
+export const RECOVERED_REFUND: Scenario = {
+  ...REFUND,
+  name: "a refund whose row was lost, and recovered",
+  allowed: ["restore", "no_answer"],
+  runs: 1,
+  bank: ["refunds"],
+  moments: [ACCEPTED, KEYS_PRUNED],
+  backup: "start",
+  recovers: true,
+};
+
 const TWO_REFUNDS: Scenario = {
   ...REFUND,
   name: "two refunds of a payment at once",
@@ -208,6 +263,29 @@ export const UNLISTED_REFUND: Scenario = {
   moments: [ACCEPTED, LIFETIME_OVER, KEYS_PRUNED],
 };
 
+const REFUND_OUTSIDE: Scenario = {
+  ...REFUND,
+  name: "a refund, and one that somebody makes at the dashboard",
+  requests: [pay("key-1"), refund("key-2", 80)],
+  allowed: ["no_answer", "death"],
+  runs: 1,
+  // A refund that fails at the bank later: until that is heard of, more is shown as given back than there was.
+  bank: ["refunds"],
+  dashboard: ["refund"],
+  moments: [ACCEPTED],
+};
+
+export const DISPUTE: Scenario = {
+  ...REFUND,
+  name: "a payment that is disputed while it is refunded",
+  allowed: ["no_answer", "death"],
+  runs: 1,
+  bank: ["refunds"],
+  disputes: true,
+  moments: [ACCEPTED],
+  faults: 0,
+};
+
 const PERSON_ON_REFUND: Scenario = {
   ...REFUND,
   name: "a person who resolves the reviews of a refund",
@@ -230,6 +308,9 @@ export const CHARGES: readonly Scenario[] = [
   STALE_WORKERS,
   RESTORED_EMPTY,
   RESTORED_ROW,
+  RESTORED_AGAIN,
+  RECOVERED_EMPTY,
+  RECOVERED_ROW,
   PERSON,
 ];
 
@@ -238,9 +319,13 @@ export const EFFECTS: readonly Scenario[] = [
   DASHBOARD,
   LAPSE,
   REFUND,
+  RESTORED_REFUND,
+  RECOVERED_REFUND,
   TWO_REFUNDS,
   TOO_MUCH,
   REFUND_FOR_LONG,
   UNLISTED_REFUND,
+  REFUND_OUTSIDE,
+  DISPUTE,
   PERSON_ON_REFUND,
 ];

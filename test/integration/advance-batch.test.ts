@@ -37,6 +37,8 @@ async function claimedViews(harness: Harness, count: number): Promise<ChargeView
     refund,
     now: claimedAt,
     policy,
+    recovering: false,
+    earlierRuns: "harmless",
   }));
 }
 

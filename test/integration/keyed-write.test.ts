@@ -86,6 +86,19 @@ describe("a keyed write", () => {
     });
   });
 
+  test("that is refused for what the same request has just done is answered as that one was", async () => {
+    const world = await stage.start();
+    const { deps } = await world.process({ workers: [] });
+    const write = writeOf(world, {
+      prepare: async () => {
+        await keyedWrite(deps, writeOf(world));
+        throw new PawlError("review_closed", "taken");
+      },
+    });
+    expect(await keyedWrite(deps, write)).toMatchObject({ replayed: true, response: { status: 201 } });
+    expect(await effects(world)).toBe(1);
+  });
+
   test.each([
     ["another input", { input: { name: "b" } }],
     ["other ids in its path", { pathIds: ["thing_2"] }],

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { ListedCharge, PageOutcome, PageRequest } from "../../src/domain/provider.js";
 import { reportOf } from "../../src/operations/list-findings.js";
 import { readBacklog } from "../../src/operations/read-backlog.js";
+import { Comparison } from "../../src/operations/reconcile.js";
 import { type Harness, pay, startHarness } from "../support/harness.js";
 import { withProvider } from "../support/provider-events.js";
 import {
@@ -76,6 +77,29 @@ test("the report tells what the run compared, what is open, and what is unfinish
   const backlog = await readBacklog(harness.deps);
   expect(backlog).toMatchObject({ openFindings: 1, isRecovering: false });
   expect(backlog.secondsSinceCompared).toBeGreaterThanOrEqual(0);
+});
+
+test("a comparison of last year's payments does not pass for one of today's", async () => {
+  const comparison = new Comparison(harness.deps);
+  const lastYear = { from: new Date("2025-01-01T00:00:00Z"), to: new Date("2025-02-01T00:00:00Z") };
+  expect(await comparison.drive(await comparison.begin(lastYear))).toMatchObject({ state: "completed" });
+  expect((await readBacklog(harness.deps)).secondsSinceCompared).toBeGreaterThan(86_400);
+});
+
+test("what cannot be read is told, since nothing is known of it, and hides nothing else", async () => {
+  const { objectId } = await payOne();
+  await untilSettled(harness);
+  await harness.sandbox.control.patchPaymentIntent(objectId, { amount: 4_300 });
+  const listDisputes = async (page: PageRequest) => {
+    const listed = await harness.deps.provider.listDisputes(page);
+    return { ...listed, unreadable: ["dp_1"] };
+  };
+  const id = await compareNow(withProvider(harness.deps, { listDisputes }));
+  expect((await reportOf(harness.deps, id))?.run).toMatchObject({
+    state: "completed",
+    error: "not compared, since there was no answer about it that can be read: dp_1",
+  });
+  expect(await findingWords(harness)).toEqual([`amount_differs ${objectId} open`]);
 });
 
 test("a list that the key may not read is left out and told, and the others are compared", async () => {

@@ -10,12 +10,15 @@ import {
   attemptRow,
   chargeEvent,
   emptyInbox,
+  eventOf,
   inboxOf,
+  NO_EVIDENCE,
   OPEN_INBOX,
   openInbox,
   randomId,
   seedPayment,
   storeEvent,
+  withProvider,
 } from "../support/provider-events.js";
 
 /** So few that a test sees the last one. */
@@ -76,6 +79,30 @@ describe("an event that fails", () => {
       if (whole > 20) expect(seconds).toBeGreaterThan(whole / 2 - 10);
     });
     expect(waits.at(-1)).toBeGreaterThan(140);
+  });
+
+  test("for want of an answer is not parked, however long the provider is away, and waits longer each time", async () => {
+    const { objectId } = await seedPayment(harness);
+    const refund = { id: randomId("re"), object: "refund", payment_intent: objectId };
+    await storeEvent(harness, eventOf("refund.updated", refund));
+    const silent = { type: "unanswered", reason: "server_error", retryAfterMs: null, evidence: NO_EVIDENCE };
+    const getRefund = () => Promise.resolve(silent as never);
+    const patient = await harness.another({ workers: [], env: { RETRY_MOST_MS: "300000" } });
+    const away = withProvider(patient.deps, { getRefund });
+    const { sql } = harness.deps.db;
+    const seconds: number[] = [];
+    for (const age of [1, 10, 100, 1_000, 10_000]) {
+      await sql`update provider_events set due_at = now(), received_at = now() - ${age} * interval '1 second'`;
+      await applyDue(away);
+      const [row] = await sql<{ seconds: number }[]>`
+        select extract(epoch from due_at - now())::float8 as seconds from provider_events`;
+      seconds.push(row?.seconds ?? 0);
+    }
+    const asked = { state: "pending", tries: 0, outcome: "unanswered: server_error" };
+    expect(await inboxOf(harness)).toMatchObject([asked]);
+    expect(seconds[2]).toBeGreaterThan(15);
+    expect(seconds[4]).toBeGreaterThan(140);
+    expect(Math.max(...seconds)).toBeLessThanOrEqual(300);
   });
 
   test("is parked after so many tries and no sooner, is never dropped, and is tried no more", async () => {

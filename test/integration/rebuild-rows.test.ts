@@ -1,9 +1,11 @@
 import { afterEach, describe, expect, test } from "vitest";
+import type { PageRequest } from "../../src/domain/provider.js";
 import { Comparison } from "../../src/operations/reconcile.js";
 import { beginRecoverySince } from "../../src/operations/recover.js";
 import { refund } from "../support/effects.js";
 import { documentOf, type Harness, newKey, pay, startHarness } from "../support/harness.js";
-import { COMPARING, findingsOf, loseRows, strayOf } from "../support/reconciliation.js";
+import { withProvider } from "../support/provider-events.js";
+import { COMPARING, compareNow, findingsOf, loseRows, strayOf } from "../support/reconciliation.js";
 import { faultsAfterSettling } from "../support/settle-checks.js";
 import { until } from "../support/until.js";
 
@@ -21,6 +23,18 @@ async function recoverHere(since = new Date(Date.now() - 3_600_000)) {
   const comparison = new Comparison(deps);
   const id = await beginRecoverySince(deps, await comparison.accountOrThrow(), since);
   return { id, comparison };
+}
+
+async function loseRefunds(): Promise<void> {
+  const { sql } = harness.deps.db;
+  await sql`delete from refunds`;
+  await sql`delete from attempts where kind = 'refund'`;
+  await sql`delete from idempotency_keys where operation = 'refunds.create'`;
+  await sql`delete from timeline where refund_id is not null`;
+  await sql`delete from outbox where type like 'refund.%'`;
+  await sql`delete from ledger_uncounted where fact like 'refunded:%'`;
+  await sql`delete from ledger_entries where fact like 'refunded:%'`;
+  await sql`update payments set amount_refunded = 0, refund_reserved = 0`;
 }
 
 describe("what was lost is made again from the provider's object", () => {
@@ -62,6 +76,21 @@ describe("what was lost is made again from the provider's object", () => {
     expect(await faultsAfterSettling(harness)).toEqual([]);
   });
 
+  test("what an earlier comparison has found missing is taken in too, though it was made before the time that is asked for", async () => {
+    harness = await startHarness({ env: COMPARING });
+    const { id, provider_payment_id: objectId } = documentOf(await pay(harness));
+    await loseRows(harness, [id]);
+    const created = Math.floor(Date.now() / 1_000) - 1_200;
+    await harness.sandbox.control.patchPaymentIntent(String(objectId), { created });
+    await compareNow(harness.deps);
+    expect(await findingsOf(harness)).toMatchObject([{ kind: "missing_here", state: "open" }]);
+    const { id: run, comparison } = await recoverHere(new Date(Date.now() - 600_000));
+    expect(await comparison.drive(run)).toMatchObject({ state: "completed", repaired: 1 });
+    const { sql } = harness.deps.db;
+    expect(await sql`select status from payments`).toEqual([{ status: "succeeded" }]);
+    expect(await findingsOf(harness)).toMatchObject([{ kind: "missing_here", state: "repaired" }]);
+  });
+
   test("an object that nobody confirmed is left for its client's next try, which adopts it", async () => {
     harness = await startHarness({ env: COMPARING });
     const key = newKey();
@@ -85,14 +114,7 @@ describe("what was lost is made again from the provider's object", () => {
     const key = newKey();
     await refund(harness, id, 1_000, { key });
     const { sql } = harness.deps.db;
-    await sql`delete from refunds`;
-    await sql`delete from attempts where kind = 'refund'`;
-    await sql`delete from idempotency_keys where operation = 'refunds.create'`;
-    await sql`delete from timeline where refund_id is not null`;
-    await sql`delete from outbox where type like 'refund.%'`;
-    await sql`delete from ledger_uncounted where fact like 'refunded:%'`;
-    await sql`delete from ledger_entries where fact like 'refunded:%'`;
-    await sql`update payments set amount_refunded = 0, refund_reserved = 0`;
+    await loseRefunds();
     const { id: run, comparison } = await recoverHere();
     await comparison.drive(run);
     const [row] = await until(
@@ -106,5 +128,32 @@ describe("what was lost is made again from the provider's object", () => {
     });
     expect(await harness.sandbox.control.listRefunds()).toHaveLength(1);
     expect(await faultsAfterSettling(harness)).toEqual([]);
+  });
+
+  test("a refund whose payment is being written just then is made again before the recovery ends", async () => {
+    harness = await startHarness({ env: COMPARING, workers: ["attempts"] });
+    const { id } = documentOf(await pay(harness));
+    await refund(harness, id, 1_000);
+    await loseRefunds();
+    const { sql } = harness.deps.db;
+    const { id: run } = await recoverHere();
+    // No movement of the balance tells of it a second time.
+    const listTransactions = async (page: PageRequest) => {
+      const listed = await harness.deps.provider.listTransactions(page);
+      return { ...listed, items: [] };
+    };
+    const comparison = new Comparison(withProvider(harness.deps, { listTransactions }));
+    const writer = await sql.reserve();
+    await writer`begin`;
+    await writer`select from payments for update`;
+    const ends: Promise<unknown>[] = [];
+    await comparison.drive(run, ({ phase }) => {
+      const isBehind = phase !== "charges" && phase !== "refunds";
+      if (isBehind && ends.length === 0) ends.push(Promise.resolve(writer`rollback`));
+    });
+    await Promise.all(ends);
+    writer.release();
+    expect(await findingsOf(harness)).toMatchObject([{ kind: "refund_missing_here", state: "repaired" }]);
+    expect(await sql`select amount from refunds`).toEqual([{ amount: "1000" }]);
   });
 });

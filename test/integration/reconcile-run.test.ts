@@ -3,6 +3,7 @@ import type { Deps } from "../../src/operations/deps.js";
 import { Comparison } from "../../src/operations/reconcile.js";
 import { Gate } from "../support/gate.js";
 import { type Harness, startHarness } from "../support/harness.js";
+import { withProvider } from "../support/provider-events.js";
 import {
   COMPARING,
   emptyRows,
@@ -156,6 +157,28 @@ test("two workers share the runs: of one stretch of time there is one, and nobod
   expect(await effects()).toMatchObject({ cancels: 1, refunds: 1, counted: 2 });
 });
 
+test("the worker's next comparison begins where the last completed one ended, however long nobody compared", async () => {
+  const { sql } = harness.deps.db;
+  const worker = new Comparison(other);
+  await worker.round();
+  const weeks = "now() - interval '3 weeks'";
+  await sql`update reconciliation_runs set id = 'rec_old', state = 'completed', window_to = ${sql.unsafe(weeks)}`;
+  await worker.round();
+  expect(
+    await sql`select n.window_from = o.window_to as follows, n.window_to > now() - interval '1 minute' as ends
+                from reconciliation_runs o, reconciliation_runs n where o.id = 'rec_old' and n.id <> o.id`,
+  ).toEqual([{ follows: true, ends: true }]);
+});
+
+/** Waits for nothing, and tells how long it would have. */
+function impatient(deps: Deps, waits: number[] = []): Deps {
+  const sleep = (ms: number) => {
+    waits.push(ms);
+    return Promise.resolve();
+  };
+  return { ...deps, clock: { ...deps.clock, sleep } };
+}
+
 test("a run that the provider never answers has failed after so many tries, and the next one begins anew", async () => {
   await payMany(harness, 1);
   await untilSettled(harness);
@@ -166,11 +189,21 @@ test("a run that the provider never answers has failed after so many tries, and 
     fault: { type: "error", status: 500 },
   });
   const id = await begin(other);
-  const impatient = { ...other, clock: { ...other.clock, sleep: () => Promise.resolve() } };
-  expect(await new Comparison(impatient).drive(id)).toMatchObject({
+  const waits: number[] = [];
+  expect(await new Comparison(impatient(other, waits)).drive(id)).toMatchObject({
     state: "failed",
     error: "charges: the provider did not answer (server_error)",
   });
+  expect(waits.slice(0, 6)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 16_000]);
   await harness.sandbox.control.clearFaults();
   expect(await new Comparison(other).drive(await begin(other))).toMatchObject({ state: "completed" });
+});
+
+test("a run with a step that can never be made has failed too, so that it holds up no later one", async () => {
+  const listCharges = () => Promise.reject(new TypeError("an object that nobody thought of"));
+  const id = await begin(other);
+  expect(await new Comparison(impatient(withProvider(other, { listCharges }))).drive(id)).toMatchObject({
+    state: "failed",
+    error: "charges: failed here: TypeError: an object that nobody thought of",
+  });
 });

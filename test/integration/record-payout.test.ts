@@ -97,6 +97,33 @@ describe("a payout", () => {
     expect(await entriesOf(ours)).toHaveLength(4);
   });
 
+  test("of more pages than one claim has time for is gone on with by the next, behind what is posted", async () => {
+    const movements = ["a", "b", "c"].map(() => movement(ours.objectId, 100));
+    const asked: (string | null)[] = [];
+    const getPayout = (_id: string, after: string | null): Promise<PayoutLookupOutcome> => {
+      asked.push(after);
+      const at = movements.findIndex(({ transactionId }) => transactionId === after) + 1;
+      const next = at + 1 < movements.length ? { next: movements[at]?.transactionId ?? "" } : {};
+      return Promise.resolve({
+        type: "found",
+        movements: movements.slice(at, at + 1),
+        ...next,
+        evidence: NO_EVIDENCE,
+      });
+    };
+    const { deps } = harness;
+    const hurried = { ...deps, settings: { ...deps.settings, attemptLeaseMs: 0 } };
+    await told();
+    await applyDue(withProvider(hurried, { getPayout }));
+    expect(await inboxOf(harness)).toMatchObject([
+      { state: "pending", tries: 0, outcome: `paid_out: 1 movements, up to ${movements[0]?.transactionId}` },
+    ]);
+    await applyDue(withProvider(deps, { getPayout }));
+    expect(asked).toEqual([null, movements[0]?.transactionId, movements[1]?.transactionId]);
+    expect(await inboxOf(harness)).toMatchObject([{ state: "applied", outcome: "paid_out: 3 movements" }]);
+    expect(await entriesOf(ours)).toHaveLength(3);
+  });
+
   test("with nothing of ours leaves no row", async () => {
     await told();
     await applyDue(paying(movement(randomId("pi"), 7)));

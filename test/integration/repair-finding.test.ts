@@ -1,5 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type {
+  PageOutcome,
+  PageRequest,
+  ProviderRefund,
+  RefundLookupOutcome,
+} from "../../src/domain/provider.js";
+import { Comparison } from "../../src/operations/reconcile.js";
 import { type Harness, startHarness } from "../support/harness.js";
+import { withProvider } from "../support/provider-events.js";
 import {
   COMPARING,
   compareNow,
@@ -12,6 +20,7 @@ import {
   strayOf,
   untilSettled,
 } from "../support/reconciliation.js";
+import { lastReview, resolve, untilClosed } from "../support/reviews.js";
 
 let harness: Harness;
 beforeAll(async () => {
@@ -74,8 +83,12 @@ describe("an object of ours that nobody confirms", () => {
     await harness.sandbox.control.patchPaymentIntent(stray, {
       metadata: { payment_attempt_id: "att_lost", tenant_id: harness.caller.tenantId },
     });
+    await compareNow(harness.deps);
+    expect(await findingWords(harness)).toEqual([`orphaned_object ${stray} open`]);
     const late = { ...harness.deps, settings: { ...harness.deps.settings, providerKeyLifetimeMs: 1 } };
-    await compareNow(late);
+    // Also where it was made before the window by then.
+    const comparison = new Comparison(late);
+    await comparison.drive(await comparison.begin({ from: new Date(Date.now() - 1), to: new Date() }));
     expect(await findingWords(harness)).toEqual([`orphaned_object ${stray} repaired`]);
   });
 
@@ -104,6 +117,45 @@ test("a second object on which money moved is a person's to judge, and nothing i
     { payment_id: paid.paymentId, reason: "provider_object_stray" },
   ]);
   expect((await objectsById(harness)).get(second)?.payment_intent.status).toBe("succeeded");
+});
+
+test("a second object that a person has dismissed stays in the report, and opens no further review", async () => {
+  await strayOf(harness, await payOne(), true);
+  await untilSettled(harness);
+  await compareNow(harness.deps);
+  await resolve(harness, (await lastReview(harness)).id, "dismiss");
+  await untilClosed(harness, (await lastReview(harness)).id);
+  for (let runs = 0; runs < 2; runs += 1) await compareNow(harness.deps);
+  const { sql } = harness.deps.db;
+  expect(await sql`select reason, closed_by from reviews`).toEqual([
+    { reason: "provider_object_stray", closed_by: "person" },
+  ]);
+  expect(await findingsOf(harness)).toMatchObject([{ kind: "second_object", state: "open" }]);
+});
+
+test("an outside refund that fits no payment opens no further review either, once a person has dismissed it", async () => {
+  const { objectId } = await payOne();
+  const { id } = await harness.sandbox.control.dashboard.refund(objectId, 1_000);
+  await untilSettled(harness);
+  const inEuros = async (page: PageRequest): Promise<PageOutcome<ProviderRefund>> => {
+    const listed = await harness.deps.provider.listRefunds(page);
+    if (listed.type !== "page") return listed;
+    return { ...listed, items: listed.items.map((refund) => ({ ...refund, currency: "eur" })) };
+  };
+  const getRefund = async (refundId: string): Promise<RefundLookupOutcome> => {
+    const found = await harness.deps.provider.getRefund(refundId);
+    return found.type === "found" ? { ...found, refund: { ...found.refund, currency: "eur" } } : found;
+  };
+  const deps = withProvider(harness.deps, { listRefunds: inEuros, getRefund });
+  await compareNow(deps);
+  await resolve(harness, (await lastReview(harness)).id, "dismiss");
+  await untilClosed(harness, (await lastReview(harness)).id);
+  await compareNow(deps);
+  const { sql } = harness.deps.db;
+  expect(await sql`select reason, closed_by from reviews`).toEqual([
+    { reason: "outside_refund_mismatch", closed_by: "person" },
+  ]);
+  expect(await findingWords(harness)).toEqual([`refund_outside ${id} open`]);
 });
 
 test("another installation's objects on the same account, and what carries no marks, are none of ours", async () => {

@@ -8,6 +8,7 @@ import {
   findingWords,
   type PaidObject,
   payMany,
+  runsOf,
   untilSettled,
 } from "../support/reconciliation.js";
 
@@ -54,6 +55,12 @@ describe("a payment that is behind its object", () => {
     const match = { call: "payment_intents.retrieve", object_id: objectId };
     await harness.sandbox.control.addFault({ match, times: null, fault: { type: "error", status: 500 } });
     await compareNow(harness.deps);
+    expect(await runsOf(harness)).toMatchObject([
+      {
+        state: "completed",
+        error: `not compared, since there was no answer about it that can be read: ${objectId}`,
+      },
+    ]);
     expect(await findingWords(harness)).toEqual([`status_differs ${objectId} open`]);
     await harness.sandbox.control.clearFaults();
     await untilStatus(harness, paymentId, "succeeded");
@@ -74,4 +81,15 @@ test("what differs no longer is gone after the next run, and opens again when it
   const [finding] = await findingsOf(harness);
   expect(words).toEqual(["open", "gone", "open"].map((state) => [`amount_differs ${objectId} ${state}`]));
   expect(finding).toMatchObject({ ours: expect.anything() as unknown });
+});
+
+test("what differs at one account is not looked at with another one's key: it would seem to be gone", async () => {
+  const { objectId } = await payOne();
+  await untilSettled(harness);
+  await harness.sandbox.control.patchPaymentIntent(objectId, { amount: 4_300 });
+  await compareNow(harness.deps);
+  const other = await harness.another({ env: COMPARING, workers: [], stripeKey: "sk_test_another" });
+  expect(await other.comparison.accountOrThrow()).not.toBe(await harness.pawl.comparison.accountOrThrow());
+  await compareNow(other.deps);
+  expect(await findingWords(harness)).toEqual([`amount_differs ${objectId} open`]);
 });

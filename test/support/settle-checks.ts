@@ -210,7 +210,9 @@ function differences(payment: PaymentRow, rows: Rows, objects: readonly PaymentI
     .filter((one) => one.successful_charges > 0)
     .map((one) => `${one.payment_intent.id} of ${payment.id} is charged and not committed`);
   if (object === undefined) {
-    const mayHaveNone = payment.status === "failed" && attempt.provider_payment_id === null;
+    // Canceled without one: an earlier run of its key was charged after all.
+    const isOver = payment.status === "failed" || payment.status === "canceled";
+    const mayHaveNone = isOver && attempt.provider_payment_id === null;
     return mayHaveNone ? charged : [...charged, `${payment.id} is ${payment.status} without an object`];
   }
   const wanted = PROVIDER_STATUS[payment.status] ?? "none";

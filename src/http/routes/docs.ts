@@ -3,7 +3,7 @@ import { PawlError } from "../../domain/errors.js";
 import { apiPage } from "../docs/api-page.js";
 import { errorIndexPage, errorPage, isErrorCode } from "../docs/error-pages.js";
 import { STYLE_SHEET } from "../docs/html.js";
-import type { Endpoint } from "../endpoint.js";
+import type { Documented } from "../endpoint.js";
 import type { Work } from "../exchange.js";
 import { openApiDocument } from "../openapi.js";
 import type { Answer } from "../problem.js";
@@ -21,8 +21,8 @@ function pageAnswer(body: string, type = "text/html; charset=utf-8"): Answer {
 }
 
 /** The pages by Hono path, readable without a key. What can be rendered once is rendered when the app is made. */
-export function docsPages(endpoints: readonly Endpoint[]): ReadonlyMap<string, Work> {
-  const document = openApiDocument(endpoints);
+export function docsPages(calls: readonly Documented[]): ReadonlyMap<string, Work> {
+  const document = openApiDocument(calls);
   const openApi = JSON.stringify(document);
   const api = apiPage(document);
   const errors = errorIndexPage();

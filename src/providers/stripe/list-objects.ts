@@ -12,15 +12,12 @@ import type {
 } from "../../domain/provider.js";
 import { toBalanceTransaction } from "./balance-transaction.js";
 import { toProviderDispute } from "./dispute-outcome.js";
-import { refusalOf, refused, unanswered } from "./list-pages.js";
+import { PAGE_SIZE, refusalOf, refused, unanswered } from "./list-pages.js";
 import { readNotice } from "./notice.js";
 import { idOf, isFields, toProviderCharge } from "./outcome.js";
 import { SOURCE_EXPANSIONS } from "./payout-movements.js";
 import { toProviderRefund } from "./refund-outcome.js";
 import { text, type WireAnswer } from "./wire-answer.js";
-
-/** The most that Stripe puts on a page (docs.stripe.com/api/pagination). */
-const PAGE_SIZE = 100;
 
 type SdkAnswer = Promise<{ readonly lastResponse: unknown }>;
 

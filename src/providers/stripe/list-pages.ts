@@ -3,7 +3,8 @@ import { lookupRow } from "./classify-error.js";
 import { isFields } from "./outcome.js";
 import { text, type WireAnswer } from "./wire-answer.js";
 
-const PAGE_SIZE = 100;
+/** The most that Stripe puts on a page (docs.stripe.com/api/pagination). */
+export const PAGE_SIZE = 100;
 
 /** 20,000 objects. More in one list cannot be read within one provider timeout; the question stays unanswered. */
 export const MOST_PAGES = 200;
@@ -70,12 +71,16 @@ export function unanswered(answer: WireAnswer, reason: Unanswered["reason"], cod
 }
 
 /** `next`: the cursor of the page after this one; null: this was the last. */
-interface Page<Item> {
+export interface Page<Item> {
   readonly items: readonly Item[];
   readonly next: string | null;
 }
 
-function readPage<Item>(body: unknown, read: (entry: unknown) => Item | "skip" | null): Page<Item> | null {
+/** Null: this is no page, or something on it cannot be read. */
+export function readPage<Item>(
+  body: unknown,
+  read: (entry: unknown) => Item | "skip" | null,
+): Page<Item> | null {
   const { data, has_more: more } = isFields(body) ? body : {};
   if (!Array.isArray(data) || typeof more !== "boolean") return null;
   const items: Item[] = [];

@@ -1,19 +1,24 @@
 import type { PayoutLookupOutcome, PayoutMovement } from "../../domain/provider.js";
 import { toBalanceTransaction } from "./balance-transaction.js";
-import { type ListPage, listAll } from "./list-pages.js";
+import { readPage, refusalOf, refused, unanswered } from "./list-pages.js";
 import { idOf, isFields } from "./outcome.js";
+import type { WireAnswer } from "./wire-answer.js";
 
 /** So that each movement tells the PaymentIntent whose money it is. */
 export const SOURCE_EXPANSIONS = ["data.source"];
 
 /**
- * What an automatic payout settled, from the balance transactions that Stripe files under it, without its own
+ * One page of what an automatic payout settled, from the balance transactions that Stripe files under it, without its own
  * (docs.stripe.com/payouts/reconciliation). A charge, a refund and a dispute name the PaymentIntent that they are of.
  */
-export async function readPayout(listPage: ListPage, payoutId: string): Promise<PayoutLookupOutcome> {
-  const listed = await listAll(listPage, (entry) => toMovement(entry, payoutId));
-  if (listed.type !== "all") return listed;
-  return { type: "found", movements: listed.items, evidence: listed.evidence };
+export function readPayout(answer: WireAnswer, payoutId: string, isFirst: boolean): PayoutLookupOutcome {
+  const refusal = refusalOf(answer);
+  // Past the first page it is the cursor that is missing, not the payout.
+  if (refusal !== null) return refusal.type === "missing" && !isFirst ? refused(answer) : refusal;
+  const page = readPage(answer.body, (entry) => toMovement(entry, payoutId));
+  if (page === null) return unanswered(answer, "unreadable");
+  const { items: movements, next } = page;
+  return { type: "found", movements, ...(next === null ? {} : { next }), evidence: answer.evidence };
 }
 
 function toMovement(entry: unknown, payoutId: string): PayoutMovement | "skip" | null {

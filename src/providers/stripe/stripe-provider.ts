@@ -25,7 +25,7 @@ import { createdWindow, type FindReference, findCharge } from "./find-charge.js"
 import { findRefund } from "./find-refund.js";
 import { DeadlineHttpClient } from "./http-client.js";
 import { StripeLists } from "./list-objects.js";
-import { type ListPage, type PageParameters, refusalOf, unanswered } from "./list-pages.js";
+import { type ListPage, PAGE_SIZE, type PageParameters, refusalOf, unanswered } from "./list-pages.js";
 import { isFields, toProviderCharge } from "./outcome.js";
 import { readPayout, SOURCE_EXPANSIONS } from "./payout-movements.js";
 import { toProviderRefund } from "./refund-outcome.js";
@@ -188,12 +188,11 @@ class StripeAdapter implements StripeProvider {
     return findRefund(listPage, reference, this.#log);
   }
 
-  async getPayout(payoutId: string): Promise<PayoutLookupOutcome> {
-    const filter = { payout: payoutId, expand: SOURCE_EXPANSIONS };
-    const listPage = this.#paged((page, options) =>
-      this.#stripe.balanceTransactions.list({ ...filter, ...page }, options),
-    );
-    return readPayout(listPage, payoutId);
+  async getPayout(payoutId: string, after: string | null): Promise<PayoutLookupOutcome> {
+    const cursor = after === null ? {} : { starting_after: after };
+    const filter = { payout: payoutId, expand: SOURCE_EXPANSIONS, limit: PAGE_SIZE };
+    const answer = await this.#ask(this.#stripe.balanceTransactions.list({ ...filter, ...cursor }));
+    return readPayout(answer, payoutId, after === null);
   }
 
   listCharges(page: PageRequest) {

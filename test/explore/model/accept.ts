@@ -15,11 +15,11 @@ import {
 import type { ClientRequest } from "./scenario.js";
 import type { To } from "./step.js";
 import { readPayment } from "./store.js";
-import type { World } from "./world.js";
+import { isRecovering, type World } from "./world.js";
 
-const TENANT = "ten_1";
-const SECRET = "the installation's secret";
-const CURRENCY = "usd";
+export const TENANT = "ten_1";
+export const SECRET = "the installation's secret";
+export const CURRENCY = "usd";
 
 type Payment = ClientRequest & { readonly operation: "payments.create" };
 type Effect = Exclude<ClientRequest, Payment>;
@@ -45,11 +45,17 @@ export function accepts(context: Context, world: World, at: number, to: To): voi
   const number = (key?.run ?? 0) + 1;
   const isFree = key === null || key.state === "failed_retryable";
   if (!isFree || number > context.scenario.runs) return;
+  const { recoveryAcceptsNothing, recoveryAcceptsNoEffect } = context.rules;
+  const isRefused =
+    request.operation === "payments.create" ? recoveryAcceptsNothing : recoveryAcceptsNoEffect;
+  if (isRefused && isRecovering(world)) return;
   // One draw an accept, so that an id which is not derived is another one the next time.
   const attemptId = context.memos.attemptId.get(`${at} ${number} ${world.accepted.length}`, () => {
     const name = { tenantId: TENANT, operation: request.operation, key: request.key };
     return context.shipped.attemptIdOf(SECRET, name, number);
   });
+  const stands = world.tables.attempts.some(({ value }) => value.id === attemptId);
+  if (context.rules.acceptMindsAttempts && stands) return;
   const run = { at, number, attemptId, createdAt: textAt(context.atMs(world.moment)) };
   if (request.operation === "payments.create") acceptsPayment(context, world, { ...run, request }, to);
   else acceptsEffect(context, world, { ...run, request }, to);
@@ -72,7 +78,7 @@ function acceptsPayment(context: Context, world: World, run: Run<Payment>, to: T
     ...tables,
     attempts: [...tables.attempts, rows.attempt],
     payments: [...tables.payments, rows.payment],
-    sides: [...tables.sides, refs.sides.of({ ledger: [], review: null })],
+    sides: [...tables.sides, refs.sides.of({ ledger: [], review: null, told: [] })],
     keys: withKey(context, tables, run, "in_progress", paymentId),
     orders:
       orderId === null ? tables.orders : refs.orders.of({ ...tables.orders.value, [orderId]: paymentId }),
@@ -122,6 +128,7 @@ function paymentRow({ request, attemptId, createdAt }: Run<Payment>, id: string)
     open_effect: null,
     authorized_until: null,
     cancellation_reason: null,
+    disputes: null,
     livemode: false,
     created_at: createdAt,
   };
@@ -178,7 +185,11 @@ function acceptsEffect(context: Context, world: World, run: Run<Effect>, to: To)
     refunds: rows.refund === null ? tables.refunds : [...tables.refunds, rows.refund],
     keys: withKey(context, tables, run, "in_progress", id),
   };
-  to({ ...world, tables: next }, () => `the client's ${effect.kind} ${request.key} is accepted`);
+  const fault =
+    effect.kind === "refund" && (row.value.disputes ?? []).some(({ status }) => status !== "won")
+      ? `a refund of ${id} is accepted, and its money is with a dispute`
+      : null;
+  to({ ...world, tables: next }, () => `the client's ${effect.kind} ${request.key} is accepted`, fault);
 }
 
 function effectRows(

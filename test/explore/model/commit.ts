@@ -5,11 +5,12 @@ import type { Decided, Occasion } from "./decided.js";
 import { brokenBySending, leftAnEnd } from "./invariants.js";
 import type { Request } from "./request.js";
 import type { Tables } from "./rows.js";
+import { keptBack } from "./send.js";
 import type { To } from "./step.js";
 import { advance } from "./store.js";
 import { isSend } from "./stripe.js";
 import type { Outcome } from "./wire.js";
-import { type Run, type World, withoutRun, withRun } from "./world.js";
+import { isRecovering, type Run, type RunStep, type World, withoutRun, withRun } from "./world.js";
 
 /**
  * The worker commits what follows from the occasion, as `commit` of run-attempt.ts: what has changed meanwhile is read
@@ -42,15 +43,18 @@ export function commits(
     return;
   }
   const { payment, refund } = readingOf(tables, run.at);
-  const next: Run = {
-    ...run,
-    payment,
-    refund,
-    step: isLate ? { type: "is_late" } : { type: "waits", request },
-  };
-  const sent = isLate ? { world: known, fault: null } : sends(context, known, run.at, request);
+  const next: Run = { ...run, payment, refund, step: stepWith(context, decided, request) };
+  const goesOut = !isLate && !decided.isKeptBack;
+  const sent = goesOut ? sends(context, known, run.at, request) : { world: known, fault: null };
   const told = () => `${says()}; next: ${request.value.call}`;
   to(withRun(sent.world, context.refs.runs.of(next), ref), told, fault ?? sent.fault);
+}
+
+function stepWith(context: Context, { isLate, isKeptBack }: Decided, request: Ref<Request>): RunStep {
+  if (isLate) return { type: "is_late" };
+  const { call } = request.value;
+  if (!isKeptBack || !isSend(call)) return { type: "waits", request };
+  return { type: "hears", request, outcome: keptBack(context, call) };
 }
 
 function faultOf(world: World, run: Run, decided: Decided, tables: Tables): string | null {
@@ -101,15 +105,17 @@ function writes(
   const present = readingOf(world.tables, run.at);
   // Where it holds the fence, nobody else has written the attempt.
   const attempt = run.stale ?? present.attempt;
+  const { earlierRuns } = run;
+  const known = { ...present, attempt, earlierRuns, recovering: isRecovering(world) };
   const isOutdated = run.payment !== present.payment;
   // The look at what has changed names the fence, too.
   if (run.stale !== null && isOutdated) return null;
   if (isOutdated) {
     // What was read first is decided on first, and refused for the payment's version.
-    const first = decide(context, { ...present, attempt, payment: run.payment }, occasion, world.moment);
+    const first = decide(context, { ...known, payment: run.payment }, occasion, world.moment);
     if (first.write === null) return { decided: first, tables: world.tables };
   }
-  const decided = decide(context, { ...present, attempt }, occasion, world.moment);
+  const decided = decide(context, known, occasion, world.moment);
   if (decided.write === null) return { decided, tables: world.tables };
   const tables = advance(context, world.tables, decided.write, world.moment);
   return tables === null ? null : { decided, tables };

@@ -7,16 +7,27 @@ import { Memo, type Ref, Refs } from "../refs.js";
 import { agesOf, policyWith } from "./clock.js";
 import type { Decided, First } from "./decided.js";
 import type { Request } from "./request.js";
-import type { AttemptRow, EffectRows, KeyRow, PaymentRow, RefundRow, SideRow, Write } from "./rows.js";
+import type {
+  AttemptRow,
+  EffectRows,
+  KeyRow,
+  PaymentRow,
+  RefundRow,
+  SideRow,
+  Tables,
+  Write,
+} from "./rows.js";
 import type { Scenario } from "./scenario.js";
 import type { Reply, Stripe } from "./stripe-objects.js";
 import type { Outcome } from "./wire.js";
-import { type Run, textOfRun } from "./world.js";
+import { type DisputeRead, type Run, textOfRun } from "./world.js";
 
 /** What a search has at hand: the code that it drives, what it searches, and what it has worked out so far. */
 export interface Context extends Code {
   readonly scenario: Scenario;
   readonly policy: ChargePolicy;
+  /** Where the search starts, once that is known. */
+  readonly start: { tables: Tables | null };
   readonly ages: ReturnType<typeof agesOf>;
   /** When the scenario's n-th moment is, in milliseconds since the start. */
   atMs(moment: number): number;
@@ -34,6 +45,7 @@ export interface Context extends Code {
     readonly replies: Refs<Reply>;
     readonly outcomes: Refs<Outcome>;
     readonly runs: Refs<Run>;
+    readonly readings: Refs<DisputeRead>;
   };
   readonly memos: {
     readonly attemptId: Memo<string>;
@@ -65,6 +77,7 @@ export function contextOf(code: Code, scenario: Scenario): Context {
     ...code,
     scenario,
     policy,
+    start: { tables: null },
     ages: agesOf(policy, scenario.longestFlightMs),
     atMs(moment) {
       const at = scenario.moments[moment];
@@ -85,6 +98,7 @@ export function contextOf(code: Code, scenario: Scenario): Context {
       replies: new Refs(),
       outcomes: new Refs(),
       runs: new Refs(textOfRun),
+      readings: new Refs(),
     },
     memos: {
       attemptId: new Memo(),

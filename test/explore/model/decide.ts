@@ -10,11 +10,11 @@ import type { Deps } from "../../../src/operations/deps.js";
 import type { AdvanceRow } from "../../../src/store/advance.js";
 import { dateAt, textAt } from "./clock.js";
 import type { Context } from "./context.js";
-import type { Decided, First, Occasion, Reading } from "./decided.js";
+import type { Decided, First, Known, Occasion, Reading } from "./decided.js";
 import { brokenBy } from "./invariants.js";
 import type { Request } from "./request.js";
 import type { Tables } from "./rows.js";
-import { requestOf } from "./send.js";
+import { isKeptBack, requestOf } from "./send.js";
 import { readAttempt, readPayment, readRefund } from "./store.js";
 import { isSend } from "./stripe.js";
 
@@ -29,26 +29,29 @@ export function readingOf(tables: Tables, at: number): Reading {
   return { attempt, payment, refund };
 }
 
-export function viewOf(context: Context, { attempt, payment, refund }: Reading, moment: number): ChargeView {
+export function viewOf(context: Context, known: Known, moment: number): ChargeView {
+  const { attempt, payment, refund, earlierRuns, recovering } = known;
   return {
     attempt: readAttempt(context, attempt),
     payment: readPayment(context, payment, attempt),
     refund: readRefund(context, refund),
     now: dateAt(context.atMs(moment)),
     policy: context.policy,
+    earlierRuns,
+    recovering,
   };
 }
 
 export function firstStepOf(
   context: Context,
-  reading: Reading,
+  known: Known,
   account: string | null,
   markedNow: boolean,
   moment: number,
 ): First {
-  const key = `${keyOf(reading, moment)} ${account ?? ""} ${markedNow}`;
+  const key = `${keyOf(known, moment)} ${account ?? ""} ${markedNow}`;
   return context.memos.first.get(key, () => {
-    const view = viewOf(context, reading, moment);
+    const view = viewOf(context, known, moment);
     const first = context.shipped.decideFirst(view, accountView(account), markedNow);
     if (!("type" in first)) return { type: "commits", change: context.refs.changes.of(first) };
     const request = requestOf(context, view, first, account, moment);
@@ -58,20 +61,20 @@ export function firstStepOf(
 }
 
 /** What the shipped code makes of the occasion. */
-export function decide(context: Context, reading: Reading, occasion: Occasion, moment: number): Decided {
-  const key = `${keyOf(reading, moment)} ${keyOfOccasion(occasion)}`;
+export function decide(context: Context, known: Known, occasion: Occasion, moment: number): Decided {
+  const key = `${keyOf(known, moment)} ${keyOfOccasion(occasion)}`;
   return context.memos.decided.get(key, () => {
     try {
-      return decideAnew(context, reading, occasion, moment);
+      return decideAnew(context, known, occasion, moment);
     } catch (error) {
       const fault = `the worker's decision threw: ${String(error)}`;
-      return { write: null, request: null, isLate: false, fault };
+      return { write: null, request: null, isLate: false, isKeptBack: false, fault };
     }
   });
 }
 
-function decideAnew(context: Context, reading: Reading, occasion: Occasion, moment: number): Decided {
-  const view = viewOf(context, reading, moment);
+function decideAnew(context: Context, known: Known, occasion: Occasion, moment: number): Decided {
+  const view = viewOf(context, known, moment);
   const change = changeFor(context, view, occasion);
   const row = rowOf(context, view, change);
   const { attempt, payment, refund } = context.shipped.applyChange(view, change);
@@ -82,6 +85,7 @@ function decideAnew(context: Context, reading: Reading, occasion: Occasion, mome
     write: context.refs.writes.of({ ...row, at: textAt(context.atMs(moment)) }),
     request: requestOf(context, held, then, account, moment),
     isLate: then.type === "send" && isTooLate(context, held, then.call),
+    isKeptBack: known.recovering && then.type === "send" && isKeptBack(context, then.call),
     fault: brokenBy(view, row),
   };
 }
@@ -151,8 +155,8 @@ function withoutIds(row: AdvanceRow): AdvanceRow {
   };
 }
 
-function keyOf({ attempt, payment, refund }: Reading, moment: number): string {
-  return `${attempt.id} ${payment.id} ${refund?.id ?? ""} ${moment}`;
+function keyOf({ attempt, payment, refund, earlierRuns, recovering }: Known, moment: number): string {
+  return `${attempt.id} ${payment.id} ${refund?.id ?? ""} ${earlierRuns} ${recovering} ${moment}`;
 }
 
 function keyOfOccasion(occasion: Occasion): string {

@@ -1,4 +1,5 @@
 import type { Change } from "../../../src/domain/charge-change.js";
+import type { EarlierRuns } from "../../../src/domain/earlier-runs.js";
 import type { Ref } from "../refs.js";
 import type { Request } from "./request.js";
 import type { AttemptRow, PaymentRow, RefundRow, Write } from "./rows.js";
@@ -11,6 +12,15 @@ export interface Reading {
   /** Of a refund's attempt. */
   readonly refund: Ref<RefundRow> | null;
 }
+
+/** What is known beside the rows. */
+export interface Knowledge {
+  readonly earlierRuns: EarlierRuns;
+  /** The database was restored, and it has been noticed. */
+  readonly recovering: boolean;
+}
+
+export type Known = Reading & Knowledge;
 
 /** What is decided about. */
 export type Occasion =
@@ -33,6 +43,8 @@ export interface Decided {
   readonly request: Ref<Request> | null;
   /** It is too late for the call: it does not go out. */
   readonly isLate: boolean;
+  /** The database recovers: the call does not go out, and the worker is told so. */
+  readonly isKeptBack: boolean;
   /** What is wrong with it, in words. */
   readonly fault: string | null;
 }

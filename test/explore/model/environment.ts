@@ -6,7 +6,16 @@ import { agedTo } from "./aging.js";
 import { ACCEPTED, sinceStart } from "./clock.js";
 import type { Context } from "./context.js";
 import { readingOf, viewOf } from "./decide.js";
-import { executed, waysOf } from "./requests.js";
+import {
+  disputes,
+  OUTSIDE_AMOUNT,
+  readsDispute,
+  refundedAtDashboard,
+  tellsOfRefund,
+  writesOfDisputes,
+} from "./outside.js";
+import { markedOpen } from "./recovery.js";
+import { executed, waysOf, withFlying } from "./requests.js";
 import type { AttemptRow, Tables } from "./rows.js";
 import { may } from "./scenario.js";
 import { emptyTables } from "./start.js";
@@ -28,6 +37,8 @@ export const ENVIRONMENT: readonly Actor[] = [
   customers,
   banks,
   dashboard,
+  disputes,
+  writesOfDisputes,
   lapses,
   people,
   restores,
@@ -72,8 +83,10 @@ function webhooks(context: Context, world: World, to: To): void {
       ({ value }) => value.kind === "charge" && value.provider_payment_id === refund.intentId,
     );
     const verdict = judgeRefund(marks(refund), false, owner, owner === null ? null : marked(tables, refund));
-    if (verdict.type !== "outside") tells(context, world, verdict, to);
+    if (verdict.type === "outside") tellsOfRefund(context, world, refund, to);
+    else tells(context, world, verdict, to);
   }
+  for (const dispute of stripe.value.disputes) readsDispute(context, world, dispute, to);
 }
 
 function tells(
@@ -163,14 +176,24 @@ function dashboard(context: Context, world: World, to: To): void {
   for (const [at, act] of context.scenario.dashboard.entries()) {
     if ((world.done & (1 << at)) !== 0) continue;
     for (const intent of stripe.intents) {
+      const done = world.done | (1 << at);
+      if (act === "refund") {
+        const refunded = refundedAtDashboard(stripe, intent);
+        if (refunded === null) continue;
+        const after = { ...withStripe(context, world, refunded), done };
+        to(after, () => `somebody refunds ${OUTSIDE_AMOUNT} of ${intent.id} at the dashboard`);
+        continue;
+      }
       const held = intent.status === "requires_capture";
       if (!held && !(act === "cancel" && intent.status === "requires_action")) continue;
       const changed: Intent =
         act === "capture"
           ? capture(intent, intent.capturable).intent
           : { ...intent, status: "canceled", capturable: 0 };
-      const next = withStripe(context, world, withIntent(stripe, changed));
-      to({ ...next, done: world.done | (1 << at) }, () => `somebody ${act}s ${intent.id} at the dashboard`);
+      to(
+        { ...withStripe(context, world, withIntent(stripe, changed)), done },
+        () => `somebody ${act}s ${intent.id} at the dashboard`,
+      );
     }
   }
 }
@@ -197,7 +220,8 @@ function people(context: Context, world: World, to: To): void {
     const { review } = side;
     if (review === null || review.resolution !== null) continue;
     const at = tables.attempts.findIndex(({ value }) => value.id === review.attemptId);
-    const view = viewOf(context, readingOf(tables, at), world.moment);
+    const known = { ...readingOf(tables, at), earlierRuns: "harmless", recovering: false } as const;
+    const view = viewOf(context, known, world.moment);
     for (const { resolution } of context.shipped.allowedResolutions(view, review.reason)) {
       if (!person.includes(resolution)) continue;
       const instruction = { reviewId: "rev_1", resolution, providerObjectId: null };
@@ -219,27 +243,26 @@ export function time(context: Context, world: World, to: To): void {
 
 /** A backup is put back: what was written since is gone, here and not at Stripe. Nobody works meanwhile. */
 function restores(context: Context, world: World, to: To): void {
+  const { backup, mostLost, recovers, flightsOutliveRestores } = context.scenario;
   const first = world.tables.attempts[0]?.value;
   if (first === undefined || !may(context, world, "restore") || sinceStart(first.created_at) !== 0) return;
+  const kept = backup === "start" ? (context.start.tables ?? emptyTables(context)) : emptyTables(context);
+  if (world.tables.attempts.length - kept.attempts.length > mostLost) return;
   const orphans = world.runs.flatMap(({ value: { step } }) => (step.type === "waits" ? [step.request] : []));
-  const sends = orphans.filter(({ value }) => value.key !== null);
+  const flying = orphans.reduce(
+    (all, one) => withFlying(context, { ...world, flying: all }, one),
+    world.flying,
+  );
   const lost: World = {
     ...world,
     faults: world.faults - 1,
     runs: [],
-    flying: [...world.flying, ...sends].sort((one, other) => one.id - other.id),
+    readings: [],
+    flying: flightsOutliveRestores ? flying : [],
     doubts: 0,
-    tables: emptyTables(context),
+    tables: recovers ? markedOpen(context, kept, world.moment) : kept,
+    recovery: recovers ? "under_way" : "none",
   };
-  if (context.scenario.backup === "nothing") {
-    to(lost, () => "a backup from before the request is put back");
-    return;
-  }
-  const early: World = { ...lost, moment: 0, accepted: [] };
-  accepts(context, early, 0, (again) => {
-    const { tables } = again;
-    const [attempt] = tables.attempts;
-    if (attempt?.value.id !== first.id) return;
-    to({ ...lost, tables }, () => "a backup from right after the request is put back");
-  });
+  const isBefore = backup === "nothing" || kept.keys.some((key) => key === null);
+  to(lost, () => `a backup from ${isBefore ? "before" : "right after"} the request is put back`);
 }

@@ -3,6 +3,7 @@ import { followersOf, type Searchable } from "../search.js";
 import { contextOf } from "./context.js";
 import { ENVIRONMENT, time } from "./environment.js";
 import { brokenIn, isEnd } from "./invariants.js";
+import { recovers } from "./recovery.js";
 import type { Scenario } from "./scenario.js";
 import { startOf } from "./start.js";
 import type { Step, To } from "./step.js";
@@ -21,6 +22,7 @@ export async function machineOf(code: Code, scenario: Scenario): Promise<Searcha
         (next, says, fault = null) =>
           to(next, { says, fault, isProgress: comesByItself && next.faults === world.faults });
       workers(context, world, tell(true));
+      recovers(context, world, tell(true));
       time(context, world, tell(true));
       for (const actor of ENVIRONMENT) actor(context, world, tell(false));
     },
@@ -29,8 +31,9 @@ export async function machineOf(code: Code, scenario: Scenario): Promise<Searcha
     isEnd,
     isProgress: (step) => step.isProgress,
   };
-  if (scenario.from === null) return machine;
-  return { ...machine, initial: await faultless(machine, scenario.from) };
+  const initial = scenario.from === null ? machine.initial : await faultless(machine, scenario.from);
+  context.start.tables = initial.tables;
+  return { ...machine, initial };
 }
 
 const LONGEST_PREFIX = 60;

@@ -1,3 +1,4 @@
+import type { KeptDispute } from "../../../src/domain/dispute.js";
 import type { AdvanceRow } from "../../../src/store/advance.js";
 import type { Ref } from "../refs.js";
 
@@ -64,6 +65,7 @@ export interface PaymentRow {
   readonly open_effect: string | null;
   readonly authorized_until: string | null;
   readonly cancellation_reason: string | null;
+  readonly disputes: readonly KeptDispute[] | null;
   readonly livemode: boolean;
   readonly created_at: string;
 }
@@ -73,6 +75,8 @@ export interface SideRow {
   readonly ledger: readonly LedgerRow[];
   /** At most one is open a payment. */
   readonly review: OpenReview | null;
+  /** The events that its disputes have made, in order. */
+  readonly told: readonly string[];
 }
 
 export interface OpenReview {

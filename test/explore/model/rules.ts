@@ -20,10 +20,34 @@ const LINES = {
     file: "src/store/attempts.ts",
     line: "and a.created_at > now() - ${request.retryBudgetMs}::float8 * interval '1 millisecond'",
   },
+  /** A later run of a key is asked about first. */
+  freshIsFirstRun: {
+    file: "src/store/attempts.ts",
+    line: "a.state = 'started' and a.run = 1 and a.livemode = ${request.livemode}",
+  },
+  /** Where a run's money moved after all, its key has its answer and runs no more. */
+  moneyAnswersTheKey: {
+    file: "src/store/advance.ts",
+    line: "and (k.state = 'in_progress' or (k.state = 'failed_retryable' and w.state = 'completed'))",
+  },
   /** Only an attempt of the worker's own account is sent at once. */
   freshIsOurAccount: {
     file: "src/store/attempts.ts",
     line: "and coalesce(a.provider_account, ${request.account}::text) = ${request.account}::text as fresh",
+  },
+  /** While the database recovers, nothing new is accepted: no payment, and nothing that follows one. */
+  recoveryAcceptsNothing: {
+    file: "src/operations/create-payment.ts",
+    line: "const first = deps.recovery.isRecovering() ? null : await runFirst(deps, request);",
+  },
+  recoveryAcceptsNoEffect: {
+    file: "src/operations/request-effect.ts",
+    line: "deps.recovery.refuseWhileRecovering();",
+  },
+  /** An attempt that was made again from its object keeps its key from being accepted anew. */
+  acceptMindsAttempts: {
+    file: "src/store/accept.ts",
+    line: "where not exists (select from attempts a where a.tenant_id = i.tenant_id and a.id = i.attempt_id)",
   },
   /** An order id that is held accepts no other payment. */
   acceptMindsOrderIds: {

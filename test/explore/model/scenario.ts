@@ -55,15 +55,23 @@ export interface Scenario {
   /** The customer acts where action is asked for, and pays a declined object with another card. */
   readonly customer: boolean;
   /** What somebody does once at Stripe's dashboard. */
-  readonly dashboard: readonly ("cancel" | "capture")[];
+  readonly dashboard: readonly ("cancel" | "capture" | "refund")[];
+  /** Who paid may dispute that. */
+  readonly disputes: boolean;
   /** What a person may decide in a review; null: nobody looks. */
   readonly person: readonly ReviewResolution[] | null;
   readonly moments: readonly Moment[];
   /** Assumed of the network and of Stripe: a request that has not been executed by then never is. */
   readonly longestFlightMs: number;
   readonly customerActionExpiryMs: number;
-  /** What a restored backup holds: nothing, or the first request as it was accepted. */
-  readonly backup: "nothing" | "accepted";
+  /** What a restored backup holds: nothing, or what there was where the search starts. */
+  readonly backup: "nothing" | "start";
+  /** A restored backup is noticed before anything else happens, and the database recovers. */
+  readonly recovers: boolean;
+  /** How many attempts a restored backup loses at most. */
+  readonly mostLost: number;
+  /** What was under way when the backup was put back may be executed after that. */
+  readonly flightsOutliveRestores: boolean;
   /** Where the search starts: the first state of a faultless life that fits. */
   readonly from: ((world: World) => boolean) | null;
   /** Workers whose fence has moved on are followed to their end, though they can write nothing. */

@@ -5,6 +5,7 @@ import { agedMs } from "./aging.js";
 import { sinceStart } from "./clock.js";
 import type { Context } from "./context.js";
 import type { Request } from "./request.js";
+import type { Outcome } from "./wire.js";
 
 /** What goes out next: made by the shipped code, and seen by a provider that only takes it down. */
 export function requestOf(
@@ -22,6 +23,39 @@ export function requestOf(
   const taken: unknown =
     then.type === "send" ? sendCall(recorder, view, then.call) : askQuestion(recorder, view, then.question);
   return context.refs.requests.of(taken as Request);
+}
+
+/** What the provider of src/operations/ask-only.ts says to a send while the database recovers; null: it lets it out. */
+function answerInRecovery({ shipped }: Context, call: ProviderCall): Promise<Outcome> | null {
+  const provider = shipped.askOnlyWhile(() => true, recorderOf("", 0), 1);
+  const method = Reflect.get(provider, METHODS[call]) as (...given: unknown[]) => unknown;
+  // What would go out is of no interest here.
+  const taken = method(NO_SEND, NO_SEND, NO_SEND);
+  return taken instanceof Promise ? (taken as Promise<Outcome>) : null;
+}
+
+const NO_SEND: SendContext = { idempotencyKey: "", resend: false };
+
+const METHODS = {
+  create: "createCharge",
+  confirm: "confirmCharge",
+  fence: "cancelCharge",
+  capture: "captureCharge",
+  cancel: "voidCharge",
+  refund: "createRefund",
+} as const satisfies Record<ProviderCall, keyof PaymentProvider>;
+
+export function isKeptBack(context: Context, call: ProviderCall): boolean {
+  return answerInRecovery(context, call) !== null;
+}
+
+/** What the worker hears of a call that is kept back. */
+export function keptBack(context: Context, call: ProviderCall): Ref<Outcome> {
+  return context.memos.outcome.later(`kept back ${call}`, async () => {
+    const outcome = await answerInRecovery(context, call);
+    if (outcome === null) throw new Error(`a ${call} is not kept back`);
+    return context.refs.outcomes.of(outcome);
+  });
 }
 
 function recorderOf(account: string, sentAtMs: number): PaymentProvider {

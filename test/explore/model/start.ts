@@ -25,5 +25,7 @@ export function startOf(context: Context): World {
     doubts: 0,
     done: 0,
     accepted: [],
+    readings: [],
+    recovery: "none",
   };
 }

@@ -42,6 +42,7 @@ function claimedAttempt(context: Context, row: AttemptRow, account: string | nul
   const nowMs = context.atMs(moment);
   const markedNow =
     row.state === "started" &&
+    (!rules.freshIsFirstRun || row.run === 1) &&
     account !== null &&
     (!rules.freshIsYoung || nowMs - sinceStart(row.created_at) < BUDGET_MS) &&
     (!rules.freshIsOurAccount || (row.provider_account ?? account) === account);
@@ -147,7 +148,8 @@ const READ_REASONS: ReadonlySet<string | null> = new Set([
 
 function movedAttempt({ scenario }: Context, row: AttemptRow, input: Write): AttemptRow {
   const { sending, at: now } = input;
-  const keepsReasons = scenario.person !== null;
+  // While it recovers, a reason tells whether there was an answer.
+  const keepsReasons = scenario.person !== null || scenario.recovers;
   const isEffect = sending === "capture" || sending === "cancel" || sending === "refund";
   return {
     ...row,
@@ -182,7 +184,7 @@ function toldSide(side: SideRow, input: Write): SideRow {
   const known = new Set(side.ledger.map((entry) => entry.fact));
   const fresh = input.ledger.filter((entry) => !known.has(entry.fact));
   const entries = fresh.map(({ currency: _currency, ...entry }) => entry);
-  return { ledger: [...side.ledger, ...entries], review: reviewAfter(side.review, input) };
+  return { ...side, ledger: [...side.ledger, ...entries], review: reviewAfter(side.review, input) };
 }
 
 function reviewAfter(open: OpenReview | null, input: Write): OpenReview | null {
@@ -212,7 +214,11 @@ function finished(context: Context, tables: Tables, { key, run, ...input }: Writ
     (request) => request.key === input.idempotency_key && request.operation === input.operation,
   );
   const row = tables.keys[at];
-  if (key === null || row?.value.state !== "in_progress" || row.value.run !== run) return tables.keys;
+  if (key === null || row === undefined || row === null || row.value.run !== run) return tables.keys;
+  const { state } = row.value;
+  const isLate =
+    context.rules.moneyAnswersTheKey && state === "failed_retryable" && key.state === "completed";
+  if (state !== "in_progress" && !isLate) return tables.keys;
   const done: KeyRow = { ...row.value, state: key.state, status: key.status };
   return replaced(tables.keys, at, context.refs.keys.of(done));
 }

@@ -21,6 +21,7 @@ const UNEXPECTED_STATE = refused(400, "invalid_request_error", "payment_intent_u
 const DECLINED = refused(402, "card_error", "card_declined");
 /** A decline whose card may have been charged all the same: one of those to look at first (docs.stripe.com/declines). */
 const MISLEADING = refused(402, "card_error", "processing_error");
+const DISPUTED = refused(400, "invalid_request_error", "charge_disputed");
 const NOT_THAT_MUCH = refused(400, "invalid_request_error", null, "amount");
 
 /** Executes a call whose key is new. */
@@ -138,6 +139,7 @@ function refund(stripe: Stripe, { account, parameters }: Request, answer: Answer
   const asked = readEffectParameters(parameters ?? "", "refund").parameters;
   const intent = stripe.intents.find((one) => one.id === asked.payment_intent && one.account === account);
   if (intent === undefined) return { stripe, reply: { ...MISSING, status: 400 } };
+  if (isDisputed(stripe, intent.id)) return { stripe, reply: DISPUTED };
   if (asked.amount > intent.received - refundedOf(stripe, intent.id)) return { stripe, reply: NOT_THAT_MUCH };
   const made: StripeRefund = {
     id: `re_stripe_${stripe.refunds.length + 1}`,
@@ -149,6 +151,11 @@ function refund(stripe: Stripe, { account, parameters }: Request, answer: Answer
     metadata: asked.metadata as Record<string, string>,
   };
   return { stripe: { ...stripe, refunds: [...stripe.refunds, made] }, reply: ok(made) };
+}
+
+/** Nothing is refunded while a dispute has the money, nor once it was lost (docs.stripe.com/error-codes). */
+export function isDisputed(stripe: Stripe, intentId: string): boolean {
+  return stripe.disputes.some((one) => one.intentId === intentId && one.status !== "won");
 }
 
 /** What was given back of an intent, or is on its way. */

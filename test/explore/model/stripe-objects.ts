@@ -34,6 +34,16 @@ export interface StripeRefund {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
+/** A dispute: who paid wants the money back from the bank (docs.stripe.com/disputes/how-disputes-work). */
+export interface StripeDispute {
+  readonly id: string;
+  readonly intentId: string;
+  readonly amount: number;
+  readonly status: "needs_response" | "won" | "lost";
+  /** Funds that were withdrawn (negative) or given back, each with the fee that was taken for it, or given back. */
+  readonly movements: readonly { readonly id: string; readonly amount: number; readonly fee: number }[];
+}
+
 /** What Stripe sends back. `body`: an object, or a list of them. */
 export interface Reply {
   readonly status: number;
@@ -51,6 +61,7 @@ export interface Reply {
 export interface Stripe {
   readonly intents: readonly Intent[];
   readonly refunds: readonly StripeRefund[];
+  readonly disputes: readonly StripeDispute[];
   /** In the order of their names, so that the same answers are the same state. */
   readonly saved: readonly SavedAnswer[];
 }
@@ -65,7 +76,7 @@ export interface SavedAnswer {
   readonly reply: Reply;
 }
 
-export const EMPTY_STRIPE: Stripe = { intents: [], refunds: [], saved: [] };
+export const EMPTY_STRIPE: Stripe = { intents: [], refunds: [], disputes: [], saved: [] };
 
 /** How one request goes at Stripe. */
 export interface Way {

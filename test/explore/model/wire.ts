@@ -2,6 +2,8 @@ import type { Question } from "../../../src/domain/charge-change.js";
 import type {
   Evidence,
   LookupOutcome,
+  ProviderCharge,
+  ProviderRefund,
   RefundLookupOutcome,
   RefundSendOutcome,
   SendOutcome,
@@ -71,6 +73,20 @@ function chargeOf(shipped: typeof Shipped, answer: WireAnswer) {
   const charge = shipped.toProviderCharge(answer.body);
   if (charge === null) throw new Error("the adapter could not read a PaymentIntent");
   return { type: "object", charge, replayed: answer.replayed, evidence: answer.evidence } as const;
+}
+
+/** The object as a list shows it. */
+export function listedCharge(shipped: typeof Shipped, intent: Intent): ProviderCharge {
+  const charge = shipped.toProviderCharge(intentBody(intent));
+  if (charge === null) throw new Error("the adapter could not read a PaymentIntent");
+  return charge;
+}
+
+/** The refund as a list shows it. */
+export function listedRefund(shipped: typeof Shipped, refund: StripeRefund): ProviderRefund {
+  const read = shipped.toProviderRefund(refundBody(refund));
+  if (read === null) throw new Error("the adapter could not read a refund");
+  return read;
 }
 
 function refundOf(shipped: typeof Shipped, answer: WireAnswer) {

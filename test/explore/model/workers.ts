@@ -3,14 +3,17 @@ import { OTHER_ACCOUNT, OUR_ACCOUNT } from "./accounts.js";
 import { commits, sends } from "./commit.js";
 import type { Context } from "./context.js";
 import { firstStepOf, isTooLate, readingOf, viewOf } from "./decide.js";
+import { earlierRunsOf, hurryEarlierRuns } from "./earlier-runs.js";
 import type { Request } from "./request.js";
 import { executed, isTooOld, waysOf, withFlying } from "./requests.js";
 import { may } from "./scenario.js";
+import { isKeptBack, keptBack } from "./send.js";
 import type { To } from "./step.js";
 import { claim, endLease } from "./store.js";
+import { isSend } from "./stripe.js";
 import { outcomeOf } from "./wire.js";
 import { nameOf, wordsOf, wordsOfWay } from "./words.js";
-import { type Run, sorted, type World, withoutRun, withRun } from "./world.js";
+import { isRecovering, type Run, sorted, type World, withoutRun, withRun } from "./world.js";
 
 /**
  * The workers, in the loop of src/operations/run-attempt.ts. A call goes out in the same step as the commit before it:
@@ -36,12 +39,15 @@ function claims(context: Context, world: World, at: number, to: To): void {
 function takes(context: Context, world: World, at: number, account: string | null, to: To): void {
   const claimed = claim(context, world.tables, at, account, world.moment);
   if (claimed === null) return;
-  const { tables, markedNow } = claimed;
+  const { markedNow } = claimed;
+  const tables = hurryEarlierRuns(context, claimed.tables, at);
   const others = { ...world, tables, ...othersAfterClaim(context, world, at) };
   const reading = readingOf(tables, at);
-  const first = firstStepOf(context, reading, account, markedNow, world.moment);
   const { payment, refund } = reading;
-  const run: Omit<Run, "step"> = { at, stale: null, payment, refund, account };
+  const earlierRuns = earlierRunsOf(context, tables, at);
+  const known = { ...reading, earlierRuns, recovering: isRecovering(world) };
+  const first = firstStepOf(context, known, account, markedNow, world.moment);
+  const run: Omit<Run, "step"> = { at, stale: null, payment, refund, account, earlierRuns };
   const says = () => {
     const marked = markedNow ? ", and marks its first call as about to be sent" : "";
     return `a worker${withCredential(account)} claims ${nameOf(tables, at)}${marked}`;
@@ -49,6 +55,12 @@ function takes(context: Context, world: World, at: number, account: string | nul
   if (first.type === "commits") {
     const begins: Run = { ...run, step: { type: "begins", markedNow, change: first.change } };
     to(withRun(others, context.refs.runs.of(begins)), says);
+    return;
+  }
+  const { call } = first.request.value;
+  if (isRecovering(world) && isSend(call) && isKeptBack(context, call)) {
+    const hears = { type: "hears", request: first.request, outcome: keptBack(context, call) } as const;
+    to(withRun(others, context.refs.runs.of({ ...run, step: hears })), says);
     return;
   }
   const sent = sends(context, others, at, first.request);
@@ -111,7 +123,9 @@ function waits(context: Context, world: World, ref: Ref<Run>, request: Ref<Reque
   lands(context, world, ref, request, to);
   mayHearNothing(context, world, ref, request, to);
   // The call had not gone out yet: its process was stopped just before.
-  const view = viewOf(context, readingOf(world.tables, ref.value.at), world.moment);
+  const { at, earlierRuns } = ref.value;
+  const known = { ...readingOf(world.tables, at), earlierRuns, recovering: isRecovering(world) };
+  const view = viewOf(context, known, world.moment);
   if (isTooLate(context, view, request.value.call)) findsItLate(context, world, ref, to);
 }
 

@@ -1,8 +1,9 @@
 import type { Change } from "../../../src/domain/charge-change.js";
+import type { EarlierRuns } from "../../../src/domain/earlier-runs.js";
 import type { Ref } from "../refs.js";
 import type { Request } from "./request.js";
 import type { AttemptRow, PaymentRow, RefundRow, Tables } from "./rows.js";
-import type { Stripe } from "./stripe-objects.js";
+import type { Stripe, StripeDispute } from "./stripe-objects.js";
 import type { Outcome } from "./wire.js";
 
 /** A worker that drives an attempt. Which process it is does not matter: workers differ by what they hold alone. */
@@ -16,6 +17,8 @@ export interface Run {
   readonly refund: Ref<RefundRow> | null;
   /** Whose credential it has; null: it could not find out. */
   readonly account: string | null;
+  /** As they were when it claimed the attempt: what is known of them stays true. */
+  readonly earlierRuns: EarlierRuns;
   readonly step: RunStep;
 }
 
@@ -30,8 +33,9 @@ export type RunStep =
   | { readonly type: "hears"; readonly request: Ref<Request>; readonly outcome: Ref<Outcome> };
 
 /** Tells runs apart. */
-export function textOfRun({ at, stale, payment, refund, account, step }: Run): string {
-  return `${at} ${stale?.id ?? ""} ${payment.id} ${refund?.id ?? ""} ${account ?? ""} ${textOfStep(step)}`;
+export function textOfRun({ at, stale, payment, refund, account, earlierRuns, step }: Run): string {
+  const rows = `${stale?.id ?? ""} ${payment.id} ${refund?.id ?? ""}`;
+  return `${at} ${rows} ${account ?? ""} ${earlierRuns} ${textOfStep(step)}`;
 }
 
 function textOfStep(step: RunStep): string {
@@ -72,6 +76,23 @@ export interface World {
   /** By the places in the scenario, as bits: what was done at the dashboard. */
   readonly done: number;
   readonly accepted: readonly Accepted[];
+  /** What workers have read of disputes and not written yet. */
+  readonly readings: readonly Ref<DisputeRead>[];
+  /** Since a backup was put back and that was noticed: only asked, until everything has had an answer. */
+  readonly recovery: (typeof RECOVERY)[number];
+}
+
+/** A dispute as it was when its worker looked. */
+export interface DisputeRead {
+  readonly dispute: StripeDispute;
+  /** The look began after what is kept of the dispute was written. */
+  readonly isNewer: boolean;
+}
+
+const RECOVERY = ["none", "under_way", "over"] as const;
+
+export function isRecovering({ recovery }: World): boolean {
+  return recovery === "under_way";
 }
 
 /** Tells worlds apart. Ids are written as one character, or as two where they are large. */
@@ -80,12 +101,13 @@ export function keyOf(world: World): string {
   const ids: number[] = [world.moment, world.faults, world.doubts, world.done, world.stripe.id];
   add(ids, world.runs);
   add(ids, world.flying);
+  add(ids, world.readings);
   add(ids, tables.attempts);
   add(ids, tables.payments);
   add(ids, tables.sides);
   add(ids, tables.refunds);
   for (const key of tables.keys) ids.push(key === null ? 0 : key.id + 1);
-  ids.push(tables.orders.id, world.accepted.length);
+  ids.push(tables.orders.id, world.accepted.length, RECOVERY.indexOf(world.recovery));
   return textOf(ids);
 }
 

@@ -39,6 +39,7 @@ const REPORT: ReconciliationReport = {
     finishedAt: AT,
   },
   findings: [FINDING],
+  isComplete: true,
   unfinished: { expiredLeases: 0, dueUnknowns: 2, parkedEvents: 0, openReviews: 1, pastBound: [] },
 };
 const having = (...changes: readonly Partial<Finding>[]): ReconciliationReport => ({
@@ -83,6 +84,7 @@ describe("a row for a spreadsheet", () => {
 test("the document counts by state and by kind, and leaves out kinds that were not found", () => {
   const report = having({}, { objectId: "pi_2", state: "gone" }, { kind: "missing_here", state: "repaired" });
   expect(reportDocument(report).counts).toEqual({
+    complete: true,
     open: 1,
     repaired: 1,
     gone: 1,
@@ -114,6 +116,7 @@ describe("the lines for people", () => {
     const lines = reportLines({
       run: { ...REPORT.run, error: "not compared: disputes" },
       findings: [],
+      isComplete: true,
       unfinished: { ...REPORT.unfinished, pastBound: [pastBound] },
     });
     expect(lines).toContain("not compared: disputes");
@@ -122,4 +125,11 @@ describe("the lines for people", () => {
     );
     expect(lines.at(-1)).toBe("No differences.");
   });
+});
+
+test("a report that shows only some of the differences says so", () => {
+  const cut = { ...REPORT, isComplete: false };
+  expect(reportLines(cut).join("\n")).toContain("at least 1 differences are open, at least 0 are closed");
+  expect(reportDocument(cut).counts.complete).toBe(false);
+  expect(reportLines(REPORT).join("\n")).not.toContain("at least");
 });

@@ -3,6 +3,7 @@ import type { Attempt, AttemptState } from "../../../src/domain/attempt.js";
 import { afterLookup, afterSend } from "../../../src/domain/charge-answers.js";
 import type { Change, ChargePolicy, ChargeView, Then } from "../../../src/domain/charge-change.js";
 import { type AccountView, firstStep } from "../../../src/domain/charge-steps.js";
+import type { EarlierRuns } from "../../../src/domain/earlier-runs.js";
 import type { Failure, NextAction, Payment } from "../../../src/domain/payment.js";
 import type {
   ChargeCall,
@@ -127,6 +128,8 @@ export interface Scene {
   /** How long after the accept; 1 s when left out. */
   readonly afterMs?: number;
   readonly policy?: Partial<ChargePolicy>;
+  readonly recovering?: boolean;
+  readonly earlierRuns?: EarlierRuns;
 }
 
 export function viewIn(state: AttemptState, scene: Scene = {}): ChargeView {
@@ -136,6 +139,8 @@ export function viewIn(state: AttemptState, scene: Scene = {}): ChargeView {
     refund: null,
     now: at(scene.afterMs ?? 1_000),
     policy: { ...POLICY, ...scene.policy },
+    recovering: scene.recovering ?? false,
+    earlierRuns: scene.earlierRuns ?? "harmless",
   };
 }
 

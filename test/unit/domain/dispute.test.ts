@@ -55,6 +55,14 @@ class Books {
     return "advanced";
   }
 
+  /** Debits less credits. */
+  sum(account: string): number {
+    return [...this.posted].reduce((total, [name, amount]) => {
+      const [, debit, credit] = /(\w+)>(\w+)$/.exec(name) ?? [];
+      return total + (debit === account ? amount : 0) - (credit === account ? amount : 0);
+    }, 0);
+  }
+
   get end() {
     return {
       shown: this.disputes.map(disputeDocument),
@@ -143,16 +151,39 @@ describe("a dispute", () => {
     const sum = (life: readonly DisputeReading[], account: string) => {
       const books = new Books();
       life.forEach((step, index) => books.read(step, index * 2, index * 2 + 1));
-      return [...books.posted].reduce((total, [name, amount]) => {
-        const [, debit, credit] = /(\w+)>(\w+)$/.exec(name) ?? [];
-        return total + (debit === account ? amount : 0) - (credit === account ? amount : 0);
-      }, 0);
+      return books.sum(account);
     };
     expect(sum(LIVES["won"] ?? [], "disputed")).toBe(0);
     expect(sum(LIVES["won"] ?? [], "dispute_losses")).toBe(0);
     expect(sum(LIVES["lost"] ?? [], "disputed")).toBe(0);
     expect(sum(LIVES["lost"] ?? [], "dispute_losses")).toBe(1_000);
     expect(sum(LIVES["lost"] ?? [], "provider_balance")).toBe(-2_500);
+  });
+
+  test("that is lost leaves no loss while its appeal is heard, nor once it is won, and one loss where it is lost again", () => {
+    const sums = (...life: readonly DisputeReading[]) => {
+      const books = new Books();
+      life.forEach((step, index) => books.read(step, index * 2, index * 2 + 1));
+      return ["disputed", "dispute_losses"].map((account) => books.sum(account));
+    };
+    const lost = reading("lost", [WITHDRAWN]);
+    const appeal = reading("under_review", [WITHDRAWN]);
+    const won = reading("won", [WITHDRAWN, REINSTATED]);
+    expect(sums(lost)).toEqual([0, 1_000]);
+    expect(sums(lost, appeal)).toEqual([1_000, 0]);
+    expect(sums(lost, appeal, won)).toEqual([0, 0]);
+    expect(sums(lost, won)).toEqual([0, 0]);
+    expect(sums(lost, appeal, lost)).toEqual([0, 1_000]);
+    expect(sums(lost, appeal, lost, appeal, won)).toEqual([0, 0]);
+    expect(sums(lost, reading("lost", [WITHDRAWN, { ...REINSTATED, amount: 400 }]))).toEqual([0, 600]);
+  });
+
+  test("that was kept as lost before its loss was counted has it taken back once, when it is won", () => {
+    const books = new Books();
+    books.read(reading("lost", [WITHDRAWN]), 0, 1);
+    books.disputes = books.disputes.map(({ loss: _loss, ...kept }) => kept);
+    books.read(reading("won", [WITHDRAWN, REINSTATED]), 2, 3);
+    expect([books.sum("disputed"), books.sum("dispute_losses")]).toEqual([0, 0]);
   });
 
   test("that is lost before its withdrawal shows posts the loss when it does", () => {

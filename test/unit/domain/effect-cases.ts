@@ -147,7 +147,10 @@ export const faults = (cases: readonly EffectCase[], isFault: (one: EffectCase) 
   [...new Set(cases.filter(isFault).map(told))].slice(0, MOST_SHOWN);
 
 export const wasCompleted = ({ view }: EffectCase) => view.attempt.state === "completed";
-export const ends = ({ change }: EffectCase) => change.then.type === "end";
+export const ends = (one: EffectCase) => one.change.then.type === "end" || endsByRow(one);
+/** Ended on the word of its row alone, and asked about all the same. */
+const endsByRow = ({ change }: EffectCase) =>
+  change.answer?.type === "not_performed" && change.then.type === "wait" && change.attempt.unresolved;
 export const sendsNext = ({ change }: EffectCase) => change.then.type === "send";
 
 /** The object that an answer shows, where it is this attempt's own. */

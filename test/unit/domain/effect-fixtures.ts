@@ -1,6 +1,7 @@
 import type { Attempt, AttemptState } from "../../../src/domain/attempt.js";
 import type { Change, ChargePolicy, ChargeView, Question, Then } from "../../../src/domain/charge-change.js";
 import type { AccountView } from "../../../src/domain/charge-steps.js";
+import type { EarlierRuns } from "../../../src/domain/earlier-runs.js";
 import { afterEffectLookup, afterEffectSend } from "../../../src/domain/effect-answers.js";
 import { firstEffectStep } from "../../../src/domain/effect-steps.js";
 import type { Payment } from "../../../src/domain/payment.js";
@@ -106,6 +107,8 @@ export interface EffectScene {
   /** How long after the effect's accept; 1 s when left out. */
   readonly afterMs?: number;
   readonly policy?: Partial<ChargePolicy>;
+  readonly recovering?: boolean;
+  readonly earlierRuns?: EarlierRuns;
 }
 
 export function effectView(kind: EffectCall, state: EffectState, scene: EffectScene = {}): ChargeView {
@@ -116,6 +119,8 @@ export function effectView(kind: EffectCall, state: EffectState, scene: EffectSc
     refund,
     now: at(scene.afterMs ?? 1_000),
     policy: { ...POLICY, ...scene.policy },
+    recovering: scene.recovering ?? false,
+    earlierRuns: scene.earlierRuns ?? "harmless",
   };
 }
 

@@ -103,7 +103,9 @@ function disputeFacts(dispute: {
   return [
     { ...movement, transactionId: `txn_${id}_out`, amount: -amount, fee },
     { ...movement, transactionId: `txn_${id}_back`, amount: regained, fee: 0 },
-    ...(lost === 0 ? [] : [{ type: "dispute_lost", disputeId: id, amount: lost, ...usd } as const]),
+    ...(lost === 0
+      ? []
+      : [{ type: "dispute_lost", disputeId: id, occurrence: 1, amount: lost, ...usd } as const]),
   ];
 }
 

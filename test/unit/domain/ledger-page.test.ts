@@ -40,7 +40,14 @@ const LIVES: Readonly<Record<string, readonly MoneyFact[]>> = {
   "A dispute that is lost": [
     SALE,
     { ...DISPUTE, transactionId: "txn_2" },
-    { type: "dispute_lost", disputeId: "du_1", amount: 10_000, ...usd },
+    { type: "dispute_lost", disputeId: "du_1", occurrence: 1, amount: 10_000, ...usd },
+  ],
+  "A dispute that is lost and won on appeal": [
+    SALE,
+    { ...DISPUTE, transactionId: "txn_2" },
+    { type: "dispute_lost", disputeId: "du_1", occurrence: 1, amount: 10_000, ...usd },
+    { type: "dispute_lost", disputeId: "du_1", occurrence: 2, amount: -10_000, ...usd },
+    { ...DISPUTE, transactionId: "txn_3", amount: 10_000, fee: 0 },
   ],
   "A fee that is given back": [SALE, FEE, { ...FEE, transactionId: "txn_2", amount: -320 }],
 };

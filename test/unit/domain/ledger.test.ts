@@ -93,8 +93,13 @@ const POSTINGS: readonly (readonly [string, MoneyFact, readonly string[]])[] = [
   ],
   [
     "a lost dispute",
-    { type: "dispute_lost", disputeId: "du_1", amount: 4200, ...usd },
+    { type: "dispute_lost", disputeId: "du_1", occurrence: 1, amount: 4200, ...usd },
     ["dispute_lost:du_1/1 4200 usd dispute_losses < disputed"],
+  ],
+  [
+    "a loss that is taken back",
+    { type: "dispute_lost", disputeId: "du_1", occurrence: 2, amount: -4200, ...usd },
+    ["dispute_lost:du_1:2/1 4200 usd disputed < dispute_losses"],
   ],
   [
     "a payout",
@@ -137,7 +142,7 @@ describe("the entries of a fact", () => {
 });
 
 function mayBeNegative(fact: MoneyFact): boolean {
-  return fact.type === "dispute_movement" || fact.type === "paid_out";
+  return fact.type === "dispute_movement" || fact.type === "dispute_lost" || fact.type === "paid_out";
 }
 
 describe("what is undone leaves nothing", () => {
@@ -167,6 +172,15 @@ describe("what is undone leaves nothing", () => {
     [
       "a won dispute whose fee is given back",
       [withdrawn, { ...withdrawn, transactionId: "txn_2", amount: 6000, fee: -1500 }],
+    ],
+    [
+      "a dispute that is lost and won on appeal, its fee given back",
+      [
+        withdrawn,
+        { type: "dispute_lost", disputeId: "du_1", occurrence: 1, amount: 6000, ...usd },
+        { type: "dispute_lost", disputeId: "du_1", occurrence: 2, amount: -6000, ...usd },
+        { ...withdrawn, transactionId: "txn_2", amount: 6000, fee: -1500 },
+      ],
     ],
     [
       "a fee that is given back",

@@ -117,7 +117,8 @@ export class Life {
   }
 
   viewOf({ attempt, refund }: Work): ChargeView {
-    return { attempt, refund, payment: this.payment, now: this.now, policy: POLICY };
+    const { payment, now } = this;
+    return { attempt, refund, payment, now, policy: POLICY, recovering: false, earlierRuns: "harmless" };
   }
 
   /** As operations/request-effect.ts and store/accept-effect.ts, under the payment's lock. */

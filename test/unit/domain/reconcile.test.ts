@@ -117,6 +117,18 @@ describe("a payment and its own object", () => {
       ours: { status: "authorized", amountCapturable: 4_200, amountCaptured: 0 },
       found: ["amount_differs flag"],
     },
+    {
+      what: "another amount, that a person has taken as it was captured",
+      theirs: { amount: 5_000, amountCaptured: 5_000 },
+      ours: { amountCaptured: 5_000 },
+      found: [],
+    },
+    {
+      what: "another amount, of which other money was captured than a person has taken",
+      theirs: { amount: 5_000, amountCaptured: 5_000 },
+      ours: { amountCaptured: 4_900 },
+      found: ["amount_differs flag"],
+    },
     { what: "another attempt's marks", theirs: { attemptId: "att_2" }, found: ["foreign_object flag"] },
     { what: "another tenant's marks", theirs: { tenantId: "ten_2" }, found: ["foreign_object flag"] },
     { what: "no marks at all", theirs: { attemptId: null, tenantId: null }, found: [] },

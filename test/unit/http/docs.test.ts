@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ERROR_CODES } from "../../../src/domain/errors.js";
-import { endpoints } from "../../../src/http/app.js";
+import { documented } from "../../../src/http/app.js";
 import { get, startApp, type TestServer } from "./harness.js";
 
 interface OpenApi {
@@ -35,8 +35,17 @@ describe("the OpenAPI document", () => {
     const described = Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method} ${path}`),
     );
-    expect(described.sort()).toEqual(endpoints.map(({ method, path }) => `${method} ${path}`).sort());
+    expect(described.sort()).toEqual(documented.map(({ method, path }) => `${method} ${path}`).sort());
     expect(described).toContain("post /v1/payments");
+  });
+
+  it("describes how the provider's events come: signed, and without a key of ours", () => {
+    const { post } = document.paths["/v1/providers/stripe/webhooks"] ?? {};
+    expect(post).toMatchObject({
+      security: [],
+      parameters: [{ name: "Stripe-Signature", in: "header", required: true }],
+    });
+    expect(Object.keys(post?.responses ?? {})).toEqual(["200", "400", "408", "413", "500", "503"]);
   });
 
   it("has what every reference in it points to", () => {
@@ -134,7 +143,7 @@ describe("the pages", () => {
 
   it("show every call and link from its answers to the errors", async () => {
     const html = await (await fetch(`${app.url}/docs`)).text();
-    for (const { path } of endpoints) expect(html).toContain(path);
+    for (const { path } of documented) expect(html).toContain(path);
     expect(html).toContain('href="/docs/errors/idempotency_key_reused"');
   });
 });

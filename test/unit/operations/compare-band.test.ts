@@ -13,12 +13,13 @@ const FIRST: Position = {
   before: null,
   failures: 0,
   skipped: [],
+  leftOut: [],
   since: null,
 };
 
 interface Row {
   readonly id: string;
-  readonly objectId: string;
+  readonly objectId: string | null;
 }
 
 /** Rows newest first, one a second, each with an object of its own. */
@@ -37,7 +38,7 @@ function stage(rows: readonly Row[], there: readonly string[], shown: readonly s
   const held = {
     run: WINDOW,
     recent,
-    ask: (_name: string, question: () => Promise<unknown>) => question(),
+    askAbout: (_id: string, _name: string, question: () => Promise<unknown>) => question(),
   } as unknown as HeldRun;
   const own: OwnRows<Row> = {
     prefix: "pay",
@@ -53,7 +54,7 @@ function stage(rows: readonly Row[], there: readonly string[], shown: readonly s
       const type = there.includes(objectId) ? "found" : "missing";
       return Promise.resolve({ type, evidence: { httpStatus: 200, code: null, requestId: null } });
     },
-    missing: ({ objectId }) => ({ objectId }) as unknown as Difference,
+    missing: (_row, objectId) => ({ objectId }) as unknown as Difference,
   };
   return { held, own, asked, bands };
 }
@@ -126,12 +127,20 @@ describe("a row whose object the pages did not show", () => {
     expect(missingIds([...first.missing, ...second.missing])).toHaveLength(50);
   });
 
+  it("is found behind any number of rows that have no object at all", async () => {
+    const bare = rowsOf(Array.from({ length: 49 }, (_, second) => second + 1));
+    const rows = [...bare.map((row) => ({ ...row, objectId: null })), ...rowsOf([0])];
+    const { held, own, asked } = stage(rows, []);
+    const band = await lookForMissing(held, FIRST, { oldest: null, next: null }, own);
+    expect([asked, missingIds(band.missing)]).toEqual([["pi_0"], ["pi_0"]]);
+  });
+
   it("is not passed over where more rows than a step reads are of one page's time", async () => {
     const rows = Array.from({ length: 1_200 }, (_, at) => ({
       id: firstIdAt("pay", new Date(AT(0).getTime() + at)),
       objectId: `pi_${at}`,
     })).toReversed();
-    const shown = rows.map(({ objectId }) => objectId).filter((id) => id !== "pi_0" && id !== "pi_700");
+    const shown = rows.map((_, at) => `pi_${1_199 - at}`).filter((id) => id !== "pi_0" && id !== "pi_700");
     const { held, own } = stage(rows, [], shown);
     const missing: string[] = [];
     let position: Position | null = FIRST;

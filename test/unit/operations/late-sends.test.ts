@@ -39,6 +39,7 @@ async function stoppedBefore(
     log: createLogger({ level: "error", destination: { write: () => undefined } }),
     meter: { providerCall: () => undefined, paymentMoved: () => undefined, attemptLost: () => undefined },
     outcomes: { settle: () => undefined },
+    recovery: { isRecovering: () => false },
     probe: (name: string) => {
       if (name === `before_${call}`) nowMs += stopMs;
     },

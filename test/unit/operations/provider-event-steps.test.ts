@@ -14,5 +14,14 @@ test("a provider that does not answer is asked again, no sooner than it says", (
     type: "again",
     reason: "unanswered: rate_limited",
     retryAfterMs: 2_000,
+    uncounted: true,
   });
 });
+
+test.each(["unreadable", "refused", "forbidden"] as const)(
+  "%s is about this object or our key, and is a try like any other",
+  (reason) => {
+    const answer = { type: "unanswered", reason, retryAfterMs: null } as const;
+    expect(unanswered(answer)).toMatchObject({ type: "again", uncounted: false });
+  },
+);

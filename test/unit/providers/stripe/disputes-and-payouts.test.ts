@@ -157,7 +157,7 @@ describe("the question for a payout", () => {
     type: "payout",
   });
 
-  it("finds what was settled with it, net, each with the PaymentIntent whose money it is", async () => {
+  it("finds what was settled with it, page by page, net, each with the PaymentIntent whose money it is", async () => {
     bench.stripe.script(
       page(
         [
@@ -179,11 +179,16 @@ describe("the question for a payout", () => {
       amount,
       currency: "usd",
     });
-    expect(await bench.provider.getPayout("po_1")).toMatchObject({
+    expect(await bench.provider.getPayout("po_1", null)).toMatchObject({
+      type: "found",
+      movements: [movement("txn_4", "pi_3", -5700), movement("txn_3", "pi_2", -700)],
+      next: "txn_3",
+    });
+    const last = await bench.provider.getPayout("po_1", "txn_3");
+    expect(last).not.toHaveProperty("next");
+    expect(last).toMatchObject({
       type: "found",
       movements: [
-        movement("txn_4", "pi_3", -5700),
-        movement("txn_3", "pi_2", -700),
         movement("txn_2", "pi_1", 4048),
         movement("txn_1", null, 100),
         movement("txn_0", null, -25),
@@ -199,12 +204,12 @@ describe("the question for a payout", () => {
 
   it("leaves out its own transaction, be its source an id or the payout itself", async () => {
     bench.stripe.script(page([paid, { ...paid, source: { id: "po_1", object: "payout" } }]));
-    expect(await bench.provider.getPayout("po_1")).toMatchObject({ type: "found", movements: [] });
+    expect(await bench.provider.getPayout("po_1", null)).toMatchObject({ type: "found", movements: [] });
   });
 
   it.each([400, 404])("calls it missing only where Stripe says so (%d)", async (status) => {
     bench.stripe.script(json(status, error("resource_missing")));
-    expect(await bench.provider.getPayout("po_1")).toMatchObject({ type: "missing" });
+    expect(await bench.provider.getPayout("po_1", null)).toMatchObject({ type: "missing" });
   });
 
   it.each([
@@ -215,8 +220,16 @@ describe("the question for a payout", () => {
       page([transaction({ currency: "isk", net: -5750 })]),
       "unreadable",
     ],
-  ] as const)("is not answered by %s, not even in part", async (_what, reply, reason) => {
-    bench.stripe.script(page([transaction({ source: charge })], true), reply);
-    expect(await bench.provider.getPayout("po_1")).toMatchObject({ type: "unanswered", reason });
+  ] as const)("is not answered by %s", async (_what, reply, reason) => {
+    bench.stripe.script(reply);
+    expect(await bench.provider.getPayout("po_1", null)).toMatchObject({ type: "unanswered", reason });
+  });
+
+  it("is not answered where the page behind a cursor is not there: that says nothing of the payout", async () => {
+    bench.stripe.script(json(404, error("resource_missing")));
+    expect(await bench.provider.getPayout("po_1", "txn_3")).toMatchObject({
+      type: "unanswered",
+      reason: "refused",
+    });
   });
 });
