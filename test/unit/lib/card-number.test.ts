@@ -71,6 +71,7 @@ describe("a card number", () => {
   ])("is searched for in linear time: %s", (_what, text) => {
     const started = performance.now();
     containsCardNumber(text);
-    expect(performance.now() - started).toBeLessThan(1_000);
+    // Some 50 ms; a search that is quadratic takes minutes.
+    expect(performance.now() - started).toBeLessThan(20_000);
   });
 });
