@@ -62,7 +62,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 }
 
 function connect(options: DatabaseOptions, session: Partial<typeof SESSION>): Sql {
-  return postgres(options.url, {
+  const sql = postgres(options.url, {
     max: options.poolMax,
     prepare: options.prepare,
     connect_timeout: CONNECT_TIMEOUT_SECONDS,
@@ -76,6 +76,40 @@ function connect(options: DatabaseOptions, session: Partial<typeof SESSION>): Sq
     // A delay of its own before reconnecting would keep requests waiting after the database is back.
     backoff: () => RECONNECT_SECONDS,
   });
+  return withWholeResults(sql);
+}
+
+/** What postgres.js has of a statement that was called and not sent yet. */
+interface PendingQuery {
+  resolve: (result: unknown) => void;
+}
+
+/**
+ * postgres.js 3.4.9 counts on after a statement that failed with rows on their way: the rows of the connection's next
+ * statement come behind as many holes (porsager/postgres#1181), and a row that is there reads as none. Holes are taken out.
+ */
+function withWholeResults(sql: Sql): Sql {
+  const mended = (made: unknown): unknown => {
+    if (!(made instanceof Promise) || !("resolve" in made)) return made;
+    const query = made as unknown as PendingQuery;
+    const { resolve } = query;
+    query.resolve = (result) => resolve(withoutHoles(result));
+    return made;
+  };
+  const unsafe = (...args: Parameters<Sql["unsafe"]>) => mended(sql.unsafe(...args));
+  return new Proxy(sql, {
+    apply: (target, self, args) => mended(Reflect.apply(target, self, args)),
+    get: (target, name) => (name === "unsafe" ? unsafe : (Reflect.get(target, name) as unknown)),
+  });
+}
+
+function withoutHoles(result: unknown): unknown {
+  if (!Array.isArray(result) || result.length === 0 || 0 in result) return result;
+  result.splice(
+    0,
+    result.findIndex((_, at) => at in result),
+  );
+  return result;
 }
 
 function databaseOf(sql: Sql): Database {

@@ -37,9 +37,10 @@ export async function readOrderHolder(
   tenantId: string,
   merchantOrderId: string,
 ): Promise<Payment | null> {
+  // A look-up of its own: a join may begin with all payments, where the tables were empty when they were last analyzed.
   const [row] = await db<Row[]>`${selectPayment(db)}
-    join order_ids o on o.tenant_id = p.tenant_id and o.payment_id = p.id
-    where o.tenant_id = ${tenantId} and o.merchant_order_id = ${merchantOrderId}`;
+    where p.tenant_id = ${tenantId} and p.id = (
+      select o.payment_id from order_ids o where o.tenant_id = ${tenantId} and o.merchant_order_id = ${merchantOrderId})`;
   return row === undefined ? null : paymentOf(row);
 }
 
