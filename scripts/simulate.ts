@@ -1,5 +1,5 @@
 // `npm run simulate`: seeded simulations of the real operations and workers on a PostgreSQL of their own
-// (docs/simulation.md). Exit 1 when a seed shows a fault.
+// (test/simulation/README.md). Exit 1 when a seed shows a fault.
 import { parseArgs } from "node:util";
 import { describeReport } from "../test/simulation/describe-report.js";
 import { runSeed } from "../test/simulation/run-seed.js";
@@ -21,6 +21,13 @@ interface Wanted {
   readonly count: number;
   readonly isWhole: boolean;
 }
+
+/** False once whoever was reading (`… | head`) has gone: then there is nobody to run for. */
+let isRead = true;
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+  isRead = false;
+});
 
 /** Null: what was typed makes no sense. */
 function wantedFrom(words: readonly string[]): Wanted | null {
@@ -49,7 +56,7 @@ async function simulate({ from, count, isWhole }: Wanted): Promise<number> {
   const database = await openSimulatedDatabase(cluster.url);
   const failed: number[] = [];
   try {
-    for (let seed = from; seed < from + count; seed += 1) {
+    for (let seed = from; seed < from + count && isRead; seed += 1) {
       const report = await runSeed(seed, { database });
       if (report.faults.length > 0) failed.push(seed);
       if (report.faults.length > 0 || isWhole || count === 1) console.log(describeReport(report, isWhole));

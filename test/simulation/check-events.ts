@@ -7,10 +7,25 @@ export function eventFaults(rows: EndState, world: World): string[] {
     ...rows.payments.flatMap(({ id, status }) => historyFaults(id, status, rows)),
     ...rows.refunds.flatMap(({ id, status }) => refundHistoryFaults(id, status, rows)),
     ...rows.providerEvents
-      .filter((event) => event.state !== "applied")
+      .filter((event) => event.state !== "applied" && !isOfLost(event, rows, world))
       .map((event) => `${event.type} ${event.event_id} is ${event.state}: ${event.outcome ?? ""}`),
     ...deliveryFaults(rows, world),
   ];
+}
+
+/** Of an object that stands for nothing any more: its row was lost, and no money moved on it. */
+function isOfLost(
+  { object_id: id }: EndState["providerEvents"][number],
+  rows: EndState,
+  world: World,
+): boolean {
+  const intent = world.model.intents.get(id);
+  const refund = world.model.refunds.get(id);
+  const isWithoutMoney = intent?.captured === 0 && intent.capturable === 0;
+  const attemptId = refund?.status === "failed" ? refund.attemptId : isWithoutMoney ? intent.attemptId : null;
+  if (attemptId === null) return false;
+  const isLost = world.restore?.loss?.attempts.has(attemptId) ?? false;
+  return isLost && !rows.attempts.some((attempt) => attempt.id === attemptId);
 }
 
 function historyFaults(paymentId: string, status: string, rows: EndState): string[] {
@@ -61,7 +76,10 @@ function deliveryFaults(rows: EndState, world: World): string[] {
     if (!bodies.has(name)) faults.push(`${event.type} ${event.id} never arrived`);
     bodies.delete(name);
   }
-  faults.push(...[...bodies.keys()].map((name) => `${name} arrived and is no event of theirs`));
+  // A fact that was lost with its row may be told again, under another id.
+  const lost = world.restore?.loss?.events ?? new Set<string>();
+  const strange = [...bodies.keys()].filter((name) => !lost.has(name.split(" ").at(-1) ?? ""));
+  faults.push(...strange.map((name) => `${name} arrived and is no event of theirs`));
   for (const { id, tenant_id } of rows.payments) {
     const wanted = rows.events.filter((event) => event.payment_id === id).map((event) => event.id);
     const first = new Set(arrived.filter((one) => one.url === urlOf(tenant_id)).map((one) => one.eventId));

@@ -2,6 +2,7 @@ import type { Sql } from "../../src/store/db.js";
 import { ledgerFaults } from "../support/ledger-faults.js";
 import { bookFaults } from "./check-books.js";
 import { eventFaults } from "./check-events.js";
+import { reviewFaults } from "./check-reviews.js";
 import {
   type AttemptRow,
   type EndState,
@@ -12,23 +13,29 @@ import {
   sumOf,
 } from "./end-state.js";
 import { EPOCH_MS } from "./host.js";
-import { nameOf } from "./merchant.js";
+import { attemptOfKey, isForgotten } from "./loss.js";
+import { nameOf } from "./plans.js";
 import type { Intent } from "./provider-objects.js";
+import type { SentCall } from "./wire-log.js";
 import type { World } from "./world.js";
 
 /** What our rows, the provider's objects and everybody's logs say against each other, when all is over. */
 export async function faultsAtTheEnd(world: World, sql: Sql): Promise<string[]> {
   const rows = await readEndState(sql);
+  const loss = world.restore?.loss ?? null;
+  const forgotten = (earlier: SentCall, send: SentCall) => loss !== null && isForgotten(loss, earlier, send);
   return [
-    ...world.log.unaskedSends(),
-    ...world.log.lateSends(world.settings.providerKeyLifetimeMs),
+    ...world.log.unaskedSends(forgotten),
+    ...world.log.lateSends(world.settings.providerKeyLifetimeMs, forgotten),
+    ...(rows.recoveringSince === null ? [] : ["the recovery has not come to an end"]),
     ...rows.attempts.flatMap((attempt) => lateConfirms(attempt, world)),
-    ...world.model.mismatches.map((key) => `${key} was sent with other parameters than before`),
+    ...foreignSends(rows, world),
+    ...mismatches(world),
     ...(world.merchants.active === 0 ? [] : [`${String(world.merchants.active)} clients wait for ever`]),
     ...(world.notices.open === 0
       ? []
       : [`${String(world.notices.open)} events of the provider's were never taken`]),
-    ...openFindings(rows),
+    ...openFindings(rows, world),
     ...rows.attempts.flatMap((attempt) => stuck(attempt, rows)),
     ...rows.payments.flatMap((payment) => [
       ...paymentFaults(payment, rows, world),
@@ -37,6 +44,7 @@ export async function faultsAtTheEnd(world: World, sql: Sql): Promise<string[]> 
     ]),
     ...orphans(rows, world),
     ...rows.keys.flatMap((key) => keyFaults(key, rows, world)),
+    ...reviewFaults(rows, world),
     ...eventFaults(rows, world),
     ...bookFaults(rows, world),
     ...(await ledgerFaults(sql)),
@@ -53,6 +61,26 @@ function lateConfirms(attempt: AttemptRow, { log, settings }: World): string[] {
   return late.map(() => `${attempt.id} was confirmed after its budget`);
 }
 
+/** Nothing is sent for an attempt that was made for another account. */
+function foreignSends(rows: EndState, { log }: World): string[] {
+  const accounts = new Map(rows.attempts.map((attempt) => [attempt.id, attempt.provider_account]));
+  const strange = log.sends.filter(({ key, account }) => {
+    const own = accounts.get(attemptOfKey(key) ?? "") ?? account;
+    return own !== account;
+  });
+  return strange.map(({ key, account }) => `${key} was sent to ${account}, and made for another`);
+}
+
+/** Whether a key is used for another request is known by its record: one that was lost tells nothing. */
+function mismatches(world: World): string[] {
+  const strange = world.model.mismatches.filter((key) => {
+    const attemptId = attemptOfKey(key) ?? "";
+    const isLost = world.restore?.loss?.attempts.has(attemptId) ?? false;
+    return !(isLost && world.money.mayDiffer(attemptId));
+  });
+  return strange.map((key) => `${key} was sent with other parameters than before`);
+}
+
 /** A person must say what became of its charge, capture or cancel. */
 function isInReview(paymentId: string, rows: EndState): boolean {
   return rows.attempts.some(
@@ -66,12 +94,28 @@ function isWithPerson(attempt: AttemptRow, rows: EndState): boolean {
 }
 
 /** What the last comparison with the provider still shows, though nobody is asked to look. */
-function openFindings(rows: EndState): string[] {
+function openFindings(rows: EndState, world: World): string[] {
   const open = rows.findings.filter(
-    ({ state, payment_id: id }) =>
-      state === "open" && !rows.reviews.some((review) => review.payment_id === id),
+    (finding) =>
+      finding.state === "open" &&
+      !rows.reviews.some((review) => review.payment_id === finding.payment_id) &&
+      !staysTrue(finding, world),
   );
   return open.map(({ kind, object_id: id, detail }) => `the comparison shows ${kind} of ${id}: ${detail}`);
+}
+
+/** A difference that a person has seen and taken, or that is left for a client's next try. */
+function staysTrue({ kind, object_id: id }: EndState["findings"][number], world: World): boolean {
+  const intent = world.model.intents.get(id);
+  if (intent === undefined) return false;
+  const isMarked = intent.marks.attemptId === intent.attemptId && intent.marks.tenantId === intent.tenantId;
+  const isLost = world.restore?.loss?.attempts.has(intent.attemptId) ?? false;
+  return (
+    (kind === "foreign_object" && world.tampered.has(id, "marks")) ||
+    (kind === "amount_differs" &&
+      (world.tampered.has(id, "amount") || (isLost && world.money.mayDiffer(intent.attemptId)))) ||
+    (kind === "orphaned_object" && (isLost || !isMarked) && intent.status === "requires_confirmation")
+  );
 }
 
 /** Ended, or a person's: nothing waits for what will never come. */
@@ -174,9 +218,19 @@ function refundFaults(payment: PaymentRow, rows: EndState, world: World): string
       const its = ours.filter(
         (one) => one.provider_refund_id === refund.id || one.attempt_id === refund.attemptId,
       );
-      const made = theirs.filter((one) => one.attemptId !== null && one.attemptId === refund.attemptId);
+      const wasLost = world.restore?.loss?.attempts.has(refund.attemptId ?? "") ?? false;
+      const made = theirs.filter(
+        (one) =>
+          one.attemptId !== null &&
+          one.attemptId === refund.attemptId &&
+          !(wasLost && one.status === "failed"),
+      );
+      // What was never given back is not made again, and its key may ask for it once more.
+      const isLost = wasLost && refund.status === "failed";
       return [
-        ...(its.length === 1 ? [] : [`${refund.id} of ${id} has ${String(its.length)} refunds here`]),
+        ...(its.length === 1 || isLost
+          ? []
+          : [`${refund.id} of ${id} has ${String(its.length)} refunds here`]),
         ...(made.length <= 1
           ? []
           : [`${made.map((one) => one.id).join(" and ")} were made for ${String(refund.attemptId)}`]),

@@ -29,6 +29,7 @@ export interface AttemptRow {
   readonly run: number;
   readonly state: string;
   readonly provider_payment_id: string | null;
+  readonly provider_account: string | null;
   readonly lease_expires_at: string | null;
   readonly due_at: string | null;
   readonly confirm_first_sent_at: string | null;
@@ -83,6 +84,19 @@ export interface EntryRow {
   readonly amount: string;
 }
 
+export interface ReviewRow {
+  readonly id: string;
+  readonly payment_id: string;
+  readonly attempt_id: string;
+  readonly reason: string;
+  readonly closed_at: string | null;
+  readonly closed_by: string | null;
+  readonly resolution: string | null;
+  readonly resolution_reason: string | null;
+  readonly resolved_by: string | null;
+  readonly resolved_at: string | null;
+}
+
 export interface EndState {
   readonly payments: readonly PaymentRow[];
   readonly attempts: readonly AttemptRow[];
@@ -91,10 +105,18 @@ export interface EndState {
   readonly transitions: readonly TransitionRow[];
   readonly events: readonly EventRow[];
   readonly entries: readonly EntryRow[];
-  readonly reviews: readonly { payment_id: string; attempt_id: string; reason: string }[];
+  /** Those that are open. */
+  readonly reviews: readonly ReviewRow[];
+  readonly allReviews: readonly ReviewRow[];
+  /** What people and clients asked for, as the timeline has it. */
+  readonly requests: readonly { payment_id: string; reason: string; outcome: string | null }[];
+  /** Decisions that were given back, by their attempts. */
+  readonly returned: readonly { attempt_id: string; times: number }[];
+  readonly recoveringSince: string | null;
   readonly deliveries: readonly { endpoint_id: string; event_id: string; state: string }[];
   readonly providerEvents: readonly {
     event_id: string;
+    object_id: string;
     type: string;
     state: string;
     outcome: string | null;
@@ -110,6 +132,9 @@ export interface EndState {
 }
 
 export async function readEndState(sql: Sql): Promise<EndState> {
+  const allReviews = await sql<ReviewRow[]>`select * from reviews order by id`;
+  const [installation] = await sql<{ since: string | null }[]>`
+    select recovering_since as since from installation`;
   return {
     payments: await sql<PaymentRow[]>`select * from payments order by id`,
     attempts: await sql<AttemptRow[]>`select * from attempts order by payment_id, created_at`,
@@ -119,7 +144,13 @@ export async function readEndState(sql: Sql): Promise<EndState> {
       select * from timeline where kind = 'transition' order by payment_id, id`,
     events: await sql<EventRow[]>`select * from outbox order by payment_id, sequence, ordinal`,
     entries: await sql<EntryRow[]>`select * from ledger_entries`,
-    reviews: await sql<EndState["reviews"][number][]>`select * from reviews where closed_at is null`,
+    reviews: allReviews.filter(({ closed_at: closedAt }) => closedAt === null),
+    allReviews,
+    requests: await sql<EndState["requests"][number][]>`select * from timeline where kind = 'request'`,
+    returned: await sql<EndState["returned"][number][]>`
+      select attempt_id, count(*)::int as times from timeline
+       where reason like '% is not possible: %' group by attempt_id`,
+    recoveringSince: installation?.since ?? null,
     deliveries: await sql<EndState["deliveries"][number][]>`select * from deliveries`,
     providerEvents: await sql<EndState["providerEvents"][number][]>`select * from provider_events`,
     findings: await sql<EndState["findings"][number][]>`select * from reconciliation_findings`,

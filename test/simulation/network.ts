@@ -1,5 +1,6 @@
 import type { Arrival } from "./port-answers.js";
-import { type ProviderModel, refusal } from "./provider-model.js";
+import { refusal } from "./provider-answers.js";
+import type { ProviderModel } from "./provider-model.js";
 import type { Post, WireAnswer } from "./provider-objects.js";
 import type { Random } from "./random.js";
 import type { Owner, Scheduler } from "./scheduler.js";

@@ -2,13 +2,16 @@ import type { ListedEvent } from "../../src/domain/provider.js";
 import { receiveProviderEvent } from "../../src/operations/receive-provider-event.js";
 import { readNotice } from "../../src/providers/stripe/notice.js";
 import type { ProviderNews } from "./provider-model.js";
-import type { SimulatedPayout } from "./provider-objects.js";
+import { ACCOUNT, type Intent, type SimulatedPayout } from "./provider-objects.js";
 import type { Surroundings } from "./surroundings.js";
 
 interface Notice {
   readonly id: string;
   readonly type: string;
   readonly body: string;
+  readonly objectId: string;
+  /** Whose secret signs it. */
+  readonly account: string;
 }
 
 /** The provider's events on their way to us: twice, late, in any order, and again until one of us has taken them. */
@@ -19,29 +22,46 @@ export class Notices {
   open = 0;
   /** What never arrived: only a comparison with the provider can tell us. */
   readonly givenUp: ListedEvent[] = [];
+  /** When we took an event about this object, for each: what we took may be lost with its row. */
+  readonly takenAtMs = new Map<string, number>();
+
+  /** Of an account whose credential no process has now. */
+  #kept: { readonly notice: Notice; readonly tries: number }[] = [];
 
   constructor(world: Surroundings) {
     this.#world = world;
   }
 
+  /** Processes have another credential from now on. */
+  sendKept(): void {
+    const kept = this.#kept;
+    this.#kept = [];
+    for (const { notice, tries } of kept)
+      this.#plan(notice, this.#world.random.world.duration(100, 60_000), tries);
+  }
+
   about({ type, intent, objectId }: ProviderNews): void {
     const isIntent = type.startsWith("payment_intent.");
     const object = isIntent
-      ? { id: objectId, metadata: { payment_attempt_id: intent.attemptId, tenant_id: intent.tenantId } }
+      ? { id: objectId, metadata: metadataOf(intent) }
       : { id: objectId, payment_intent: intent.id };
-    this.#send(type, object);
+    this.#send(type, object, intent.account);
   }
 
   aboutPayout(payout: SimulatedPayout): void {
-    this.#send("payout.paid", { id: payout.id, automatic: true });
+    this.#send("payout.paid", { id: payout.id, automatic: true }, ACCOUNT);
   }
 
-  #send(type: string, object: object): void {
+  #send(
+    type: string,
+    object: { readonly id: string; readonly [member: string]: unknown },
+    account: string,
+  ): void {
     const { random, weather } = this.#world;
     this.#count += 1;
     const id = `evt_${String(this.#count)}`;
     const body = JSON.stringify({ id, type, livemode: false, data: { object } });
-    const notice = { id, type, body };
+    const notice = { id, type, body, account, objectId: object.id };
     if (random.world.chance(weather().noticesLost)) {
       const read = readNotice(Buffer.from(body));
       if (read === null) throw new Error(`a notice that cannot be read: ${body}`);
@@ -70,12 +90,19 @@ export class Notices {
   }
 
   async #deliver(notice: Notice, tries: number): Promise<void> {
-    const { random, scheduler, isCalm } = this.#world;
+    const { random, scheduler, isCalm, account } = this.#world;
+    // Each account signs with a secret of its own: as long as nobody here has it, nothing is taken.
+    if (notice.account !== account) {
+      this.#kept.push({ notice, tries });
+      return;
+    }
     const process = this.#world.anyProcess();
     const said = process === null ? "no connection" : await this.#offer(notice, process);
+    const isTaken = TAKEN.has(said);
+    if (isTaken) this.takenAtMs.set(notice.objectId, scheduler.nowMs);
     scheduler.tell(`provider: ${notice.type} ${notice.id} is ${said}`);
     const isAckLost = !isCalm && random.world.chance(0.1);
-    if (TAKEN.has(said) && !isAckLost) {
+    if (isTaken && !isAckLost) {
       this.open -= 1;
       return;
     }
@@ -96,6 +123,13 @@ export class Notices {
     );
     return Promise.race([receiving, process.dead]);
   }
+}
+
+function metadataOf({ marks }: Intent): Readonly<Record<string, string>> {
+  return {
+    ...(marks.attemptId === null ? {} : { payment_attempt_id: marks.attemptId }),
+    ...(marks.tenantId === null ? {} : { tenant_id: marks.tenantId }),
+  };
 }
 
 const TAKEN: ReadonlySet<string> = new Set(["stored", "duplicate", "ignored"]);

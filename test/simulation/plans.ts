@@ -113,3 +113,8 @@ function effectOf(random: Random, step: Step, amount: number): EffectRequest {
     }
   }
 }
+
+/** What a key is known by. */
+export function nameOf(tenantId: string, operation: string, key: string): string {
+  return `${tenantId} ${operation} ${key}`;
+}

@@ -7,6 +7,10 @@ import type { Surroundings } from "./surroundings.js";
 const LEAST_PAUSE_MS = 150;
 const JITTER_MS = 40;
 const NO_PROCESS_MS = 1_000;
+/** With a provider that answers: many times what carrying out a decision takes. */
+const CARRIED_OUT_IN_MS = 3 * 3_600_000;
+/** How often a recovery that nobody has begun to work on is looked for. */
+const RECOVERY_LOOKS_MS = 30_000;
 
 interface DueTimes {
   readonly attempts: string | null;
@@ -16,6 +20,9 @@ interface DueTimes {
   readonly uncounted: string | null;
   readonly overdrawn: string | null;
   readonly comparing: string | null;
+  readonly recovering: string | null;
+  readonly undecided: string | null;
+  readonly neglected: string | null;
 }
 
 /**
@@ -75,32 +82,47 @@ export class Polling {
     if (!this.#stale) return;
     this.#stale = false;
     const { sql } = this.#database;
+    const { account, accountSinceMs, scheduler } = this.#world;
+    const patienceMs = scheduler.nowMs - CARRIED_OUT_IN_MS;
+    const isPatient = !this.#world.isCalm || patienceMs < accountSinceMs;
+    const patience = new Date(EPOCH_MS + patienceMs).toISOString();
     // What a person must decide is asked about for ever; alone, it keeps nothing going.
     const [due] = await really(
       () => sql<DueTimes[]>`
       select (select min(a.due_at) from attempts a
-               where ${this.#world.isCalm} = false or not exists (
+               where ${this.#world.isCalm} = false or coalesce(a.provider_account, ${account}) = ${account}
+                 and (a.instruction is not null or not exists (
                  select from reviews r where r.tenant_id = a.tenant_id and r.payment_id = a.payment_id
                     and r.attempt_id = a.id and r.closed_at is null
                  union all
                  select from refunds f where f.tenant_id = a.tenant_id and f.id = a.refund_id
-                    and f.status = 'needs_review')) as attempts,
+                    and f.status = 'needs_review'))) as attempts,
              (select min(due_at) from provider_events) as events,
              (select min(due_at) from deliveries) as deliveries,
              (select min(created_at) from outbox where relayed_at is null) as unrelayed,
              (select 'now' from ledger_uncounted limit 1) as uncounted,
-             (select 'now' from reconciliation_runs where state = 'running' limit 1) as comparing,
+             (select 'now' from reconciliation_runs where state = 'running' and account = ${account}
+               limit 1) as comparing,
+             (select 'now' from installation where recovering_since is not null) as recovering,
+             (select string_agg(id, ',' order by opened_at, id) from reviews
+               where closed_at is null and resolution is null) as undecided,
+             (select min(r.id) from reviews r join attempts a on a.tenant_id = r.tenant_id and a.id = r.attempt_id
+               where ${isPatient} = false and r.closed_at is null and a.provider_account = ${account}
+                 and r.resolved_at < ${patience}::text::timestamptz) as neglected,
              (select min(p.id) from payments p
                where p.refund_reserved > p.amount_captured and not exists (
                  select from refunds r where r.payment_id = p.id and r.external)) as overdrawn`,
     );
     if (due === undefined) throw new Error("no row");
+    if (due.neglected !== null) this.#world.fault(`${due.neglected} was decided, and nobody carries it out`);
     if (due.overdrawn !== null) this.#world.fault(`${due.overdrawn} promises to give back more than it took`);
     this.#at("attempts", due.attempts);
     this.#at("provider-events", due.events);
     this.#at("webhooks", due.deliveries);
     this.#at("relay", due.unrelayed);
     if (due.comparing !== null) this.wake("comparison", 2_000);
+    else if (due.recovering !== null) this.wake("comparison", RECOVERY_LOOKS_MS);
+    if (due.undecided !== null) this.#world.people.expect(due.undecided.split(","));
     if (due.uncounted !== null) this.wake("ledger", 1_000);
   }
 

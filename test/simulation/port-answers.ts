@@ -125,8 +125,8 @@ export function chargeOf(intent: Intent, fee: number | null): ProviderCharge {
     amountCapturable: intent.capturable,
     amountCaptured: intent.captured,
     livemode: false,
-    attemptId: intent.attemptId,
-    tenantId: intent.tenantId,
+    attemptId: intent.marks.attemptId,
+    tenantId: intent.marks.tenantId,
     nextAction:
       status === "requires_action"
         ? { type: "redirect_to_url", redirect_url: `https://bank.example/${intent.id}`, client_secret: null }

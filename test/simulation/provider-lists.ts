@@ -11,7 +11,7 @@ import type {
 import { EPOCH_MS } from "./host.js";
 import { type Arrival, chargeOf, disputeOf, evidenceOf, refundOf, unansweredOf } from "./port-answers.js";
 import type { ProviderModel } from "./provider-model.js";
-import { CURRENCY, feeOf, type Intent } from "./provider-objects.js";
+import { CURRENCY, feeOf, type Intent, type SimulatedRefund } from "./provider-objects.js";
 
 /** Asks over the network; what is read is read when the question arrives. */
 export type AskList = <Item>(about: string, read: () => readonly Item[]) => Promise<PageOutcome<Item>>;
@@ -19,30 +19,39 @@ export type AskList = <Item>(about: string, read: () => readonly Item[]) => Prom
 /** One page each, newest first: paging itself is the adapter's business, and is tested there. */
 export function listsOf(
   model: ProviderModel,
+  account: string,
   undelivered: () => readonly ListedEvent[],
   ask: AskList,
 ): ProviderLists {
-  const within = (page: PageRequest) => (one: { readonly createdAtMs: number }) => {
-    const at = EPOCH_MS + one.createdAtMs;
-    return at >= page.createdFrom.getTime() && at <= page.createdTo.getTime();
+  const within = (page: PageRequest, atMs: number | undefined) => {
+    const at = EPOCH_MS + (atMs ?? 0);
+    return atMs !== undefined && at >= page.createdFrom.getTime() && at <= page.createdTo.getTime();
   };
-  const intents = (page: PageRequest) => [...model.intents.values()].filter(within(page)).toReversed();
-  const ofIntents = <Item extends { readonly intentId: string }>(
+  const visible = () => [...model.intents.values()].filter(({ id }) => model.visible(id, account) !== null);
+  const intents = (page: PageRequest) =>
+    visible()
+      .filter(({ createdAtMs }) => within(page, createdAtMs))
+      .toReversed();
+  const made = <Item extends { readonly intentId: string; readonly createdAtMs: number }>(
     items: Iterable<Item>,
     page: PageRequest,
   ) => {
-    const ids = new Set(intents(page).map((intent) => intent.id));
-    return [...items].filter((item) => ids.has(item.intentId)).toReversed();
+    const ids = new Set(visible().map(({ id }) => id));
+    const those = [...items].filter((one) => ids.has(one.intentId) && within(page, one.createdAtMs));
+    return those.toReversed();
   };
   return {
     listCharges: (page) => ask<ListedCharge>("list charges", () => intents(page).map(listedCharge)),
     listRefunds: (page) =>
-      ask<ProviderRefund>("list refunds", () => ofIntents(model.refunds.values(), page).map(refundOf)),
+      ask<ProviderRefund>("list refunds", () => made(model.refunds.values(), page).map(refundOf)),
     listDisputes: (page) =>
-      ask<ProviderDispute>("list disputes", () => ofIntents(model.disputes.values(), page).map(disputeOf)),
+      ask<ProviderDispute>("list disputes", () => made(model.disputes.values(), page).map(disputeOf)),
     listTransactions: (page) =>
       ask<ListedTransaction>("list transactions", () =>
-        intents(page).flatMap((intent) => transactionsOf(intent, model)),
+        visible()
+          .flatMap((intent) => transactionsOf(intent, model))
+          .filter(({ id }) => within(page, model.movedAtMs.get(id)))
+          .toReversed(),
       ),
     listUndeliveredEvents: () => ask<ListedEvent>("list undelivered events", undelivered),
   };
@@ -65,6 +74,7 @@ function transactionsOf(intent: Intent, model: ProviderModel): ListedTransaction
   const disputes = [...model.disputes.values()].filter((dispute) => dispute.intentId === chargeId);
   return [
     ...(amount === 0 ? [] : [{ ...charge, of: { type: "charge", chargeId } as const }]),
+    ...model.refundsOf(intent).flatMap((refund) => refundTransactions(refund)),
     ...disputes.flatMap(({ id: disputeId, movements }) =>
       movements.map(({ transactionId, ...movement }) => ({
         ...movement,
@@ -72,6 +82,23 @@ function transactionsOf(intent: Intent, model: ProviderModel): ListedTransaction
         of: { type: "dispute", disputeId, chargeId } as const,
       })),
     ),
+  ];
+}
+
+/** What went out with a refund, and what came back of one that failed. */
+function refundTransactions({
+  id,
+  intentId: chargeId,
+  amount,
+  status,
+}: SimulatedRefund): ListedTransaction[] {
+  const of = { type: "refund", refundId: id, chargeId } as const;
+  const moved = { fee: 0, currency: CURRENCY };
+  return [
+    { ...moved, id: `txn_${id}`, amount: -amount, of: { ...of, isReversal: false } },
+    ...(status === "failed"
+      ? [{ ...moved, id: `txn_${id}_failure`, amount, of: { ...of, isReversal: true } }]
+      : []),
   ];
 }
 

@@ -1,4 +1,5 @@
 import type { DisputeStatus } from "../../src/domain/provider.js";
+import { keyOf, ok, refusal, unexpectedState } from "./provider-answers.js";
 import {
   type Body,
   cardFailure,
@@ -56,6 +57,8 @@ export class ProviderModel {
   readonly refunds = new Map<string, SimulatedRefund>();
   readonly disputes = new Map<string, SimulatedDispute>();
   readonly payouts = new Map<string, SimulatedPayout>();
+  /** When each movement of the balance was made, by its id. */
+  readonly movedAtMs = new Map<string, number>();
   /** Keys that were sent with other parameters than before. */
   readonly mismatches: string[] = [];
   readonly #keys = new Map<string, KeyRecord>();
@@ -68,7 +71,7 @@ export class ProviderModel {
   /** The request arrives. An answer: that is all; null: it runs, until `finish`. */
   begin(post: Post): WireAnswer | null {
     const fingerprint = `${post.call} ${post.intentId ?? ""} ${post.parameters}`;
-    const record = this.#recordOf(post.key);
+    const record = this.#recordOf(keyOf(post));
     if (record !== null && this.#options.flaws.ignoresKeys !== true) {
       if (record.fingerprint !== fingerprint) {
         this.mismatches.push(post.key);
@@ -77,13 +80,13 @@ export class ProviderModel {
       if (record.answer === null) return refusal(409, "idempotency_key_in_use");
       return { ...record.answer, replayed: true };
     }
-    const intent = post.intentId === null ? null : this.intents.get(post.intentId);
-    if (intent === undefined) return refusal(404, "resource_missing");
+    const intent = post.intentId === null ? null : this.visible(post.intentId, post.account);
+    if (post.intentId !== null && intent === null) return refusal(404, "resource_missing");
     if (intent !== null) {
       if (intent.lockedBy !== null) return refusal(429, "lock_timeout");
       intent.lockedBy = post.id;
     }
-    this.#keys.set(post.key, { fingerprint, sinceMs: this.#options.now(), answer: null });
+    this.#keys.set(keyOf(post), { fingerprint, sinceMs: this.#options.now(), answer: null });
     return null;
   }
 
@@ -94,9 +97,21 @@ export class ProviderModel {
     const breaks = this.#options.breaks(post);
     const performed = breaks === "before" ? null : this.#perform(post, intent);
     const answer = breaks === null && performed !== null ? performed : refusal(500, "api_error");
-    const record = this.#keys.get(post.key);
+    const record = this.#keys.get(keyOf(post));
     if (record !== undefined) record.answer = answer;
     return answer;
+  }
+
+  /** What a question by its id finds. Null: 404. */
+  visible(id: string, account: string): Intent | null {
+    const intent = this.intents.get(id);
+    return intent?.account === account && intent.missingUntilMs <= this.#options.now() ? intent : null;
+  }
+
+  /** Whom the metadata names, among those that are there. */
+  markedFor(attemptId: string, account: string): Intent[] {
+    const all = [...this.intents.values()];
+    return all.filter(({ id, marks }) => marks.attemptId === attemptId && this.visible(id, account) !== null);
   }
 
   #recordOf(key: string): KeyRecord | null {
@@ -129,14 +144,19 @@ export class ProviderModel {
       Intent,
       "amount" | "card" | "manual" | "attemptId" | "tenantId"
     >;
+    const { attemptId, tenantId } = parameters;
     const intent: Intent = {
       ...parameters,
+      marks: { attemptId, tenantId },
+      missingUntilMs: 0,
+      account: post.account,
       id: `pi_${String(this.intents.size + 1)}`,
       createdAtMs: this.#options.now(),
       status: "requires_confirmation",
       captured: 0,
       capturable: 0,
       charges: 0,
+      paidAtMs: null,
       failure: null,
       authorizedUntilMs: null,
       lapsed: false,
@@ -171,6 +191,7 @@ export class ProviderModel {
   /** The bank says yes: the amount is taken, or held. */
   pay(intent: Intent): void {
     intent.charges += 1;
+    intent.paidAtMs ??= this.#options.now();
     intent.failure = null;
     if (intent.manual) {
       intent.status = "requires_capture";
@@ -178,8 +199,7 @@ export class ProviderModel {
       intent.authorizedUntilMs = this.#options.now() + AUTHORIZATION_MS;
       this.#tell(intent, "payment_intent.amount_capturable_updated");
     } else {
-      intent.status = "succeeded";
-      intent.captured = intent.amount;
+      this.#take(intent, intent.amount);
       this.#tell(intent, "payment_intent.succeeded");
     }
   }
@@ -204,11 +224,16 @@ export class ProviderModel {
 
   capture(intent: Intent, amount: number): boolean {
     if (intent.status !== "requires_capture" || amount > intent.capturable) return false;
-    intent.status = "succeeded";
-    intent.captured = amount;
+    this.#take(intent, amount);
     intent.capturable = 0;
     this.#tell(intent, "payment_intent.succeeded");
     return true;
+  }
+
+  #take(intent: Intent, amount: number): void {
+    intent.status = "succeeded";
+    intent.captured = amount;
+    this.#moved(`txn_${intent.id}`);
   }
 
   #refund(post: Post, intent: Intent): WireAnswer {
@@ -226,19 +251,22 @@ export class ProviderModel {
     });
   }
 
-  refund(intent: Intent, made: Omit<SimulatedRefund, "id" | "intentId">): SimulatedRefund {
+  refund(intent: Intent, made: Omit<SimulatedRefund, "id" | "intentId" | "createdAtMs">): SimulatedRefund {
     const refund: SimulatedRefund = {
       ...made,
       id: `re_${String(this.refunds.size + 1)}`,
       intentId: intent.id,
+      createdAtMs: this.#options.now(),
     };
     this.refunds.set(refund.id, refund);
+    this.#moved(`txn_${refund.id}`);
     this.#tell(intent, "refund.created", refund.id);
     return refund;
   }
 
   endRefund(refund: SimulatedRefund, status: "succeeded" | "failed"): void {
     refund.status = status;
+    if (status === "failed") this.#moved(`txn_${refund.id}_failure`);
     const intent = this.#intent(refund.intentId);
     this.#tell(intent, status === "failed" ? "refund.failed" : "refund.updated", refund.id);
   }
@@ -261,7 +289,8 @@ export class ProviderModel {
 
   openDispute(intent: Intent, amount: number): SimulatedDispute {
     const id = `dp_${String(this.disputes.size + 1)}`;
-    const dispute: SimulatedDispute = { id, intentId: intent.id, amount, status: "open", movements: [] };
+    const made = { id, intentId: intent.id, amount, createdAtMs: this.#options.now() };
+    const dispute: SimulatedDispute = { ...made, status: "open", movements: [] };
     this.disputes.set(id, dispute);
     this.#move(dispute, -amount, DISPUTE_FEE);
     this.#tell(intent, "charge.dispute.created", id);
@@ -279,15 +308,20 @@ export class ProviderModel {
   #move(dispute: SimulatedDispute, amount: number, fee: number): void {
     const transactionId = `txn_${dispute.id}_${String(dispute.movements.length + 1)}`;
     dispute.movements.push({ transactionId, amount, currency: "usd", fee });
+    this.#moved(transactionId);
   }
 
-  /** Everything that is paid and was not paid out yet goes to the bank. */
-  payOut(): void {
+  #moved(transactionId: string): void {
+    this.movedAtMs.set(transactionId, this.#options.now());
+  }
+
+  /** Everything that is paid on this account and was not paid out yet goes to the bank. */
+  payOut(account: string): void {
     const done = new Set(
       [...this.payouts.values()].flatMap((payout) => payout.movements.map((one) => one.intentId)),
     );
     const movements = [...this.intents.values()]
-      .filter((intent) => intent.captured > 0 && !done.has(intent.id))
+      .filter((intent) => intent.account === account && intent.captured > 0 && !done.has(intent.id))
       .map((intent) => ({
         transactionId: `txn_${intent.id}`,
         intentId: intent.id,
@@ -317,18 +351,4 @@ export class ProviderModel {
   #tell(intent: Intent, type: string, objectId: string = intent.id): void {
     this.#options.changed({ type, intent, objectId });
   }
-}
-
-function ok(body: Body): WireAnswer {
-  return { status: 200, replayed: false, body };
-}
-
-export function refusal(status: number, code: string): WireAnswer {
-  return { status, code, replayed: false, body: null };
-}
-
-/** As Stripe says that an object is elsewhere in its life (docs.stripe.com/error-codes). */
-function unexpectedState(intent: Intent): WireAnswer {
-  const isCaptured = intent.status === "succeeded" && intent.manual;
-  return refusal(400, isCaptured ? "charge_already_captured" : "payment_intent_unexpected_state");
 }

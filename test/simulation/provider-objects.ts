@@ -4,6 +4,9 @@ import type { DisputeMovement, DisputeStatus } from "../../src/domain/provider.j
 /** What the simulated provider keeps. Amounts are integers in the minor unit; there is one currency. */
 
 export const CURRENCY = "usd";
+/** The account of the credential that processes have, and one that they have by mistake. */
+export const ACCOUNT = "acct_simulated";
+export const OTHER_ACCOUNT = "acct_other";
 
 /** How the card behaves when it is charged. */
 export const CARDS = ["pm_pays", "pm_declines", "pm_asks_customer", "pm_takes_time"] as const;
@@ -19,19 +22,34 @@ export type IntentStatus =
   | "succeeded"
   | "canceled";
 
+/** What its metadata says; null: that it says nothing. */
+export interface Marks {
+  readonly attemptId: string | null;
+  readonly tenantId: string | null;
+}
+
 export interface Intent {
   readonly id: string;
-  readonly amount: number;
   readonly card: string;
   readonly manual: boolean;
+  /** Whom it was made for, whatever its metadata says by now. */
   readonly attemptId: string;
   readonly tenantId: string;
   readonly createdAtMs: number;
+  /** Somebody at the dashboard may change what follows of it. */
+  amount: number;
+  marks: Marks;
+  /** The provider answers 404 for it until then. */
+  missingUntilMs: number;
+  /** Which account's it is. */
+  readonly account: string;
   status: IntentStatus;
   captured: number;
   capturable: number;
   /** How often its card was charged, or an amount held on it, with success. */
   charges: number;
+  /** When money moved on it, or was held, first. */
+  paidAtMs: number | null;
   failure: Failure | null;
   authorizedUntilMs: number | null;
   lapsed: boolean;
@@ -46,6 +64,7 @@ export interface SimulatedRefund {
   /** Null: made by somebody at the dashboard. */
   readonly attemptId: string | null;
   readonly tenantId: string | null;
+  readonly createdAtMs: number;
   status: "pending" | "succeeded" | "failed";
 }
 
@@ -53,6 +72,7 @@ export interface SimulatedDispute {
   readonly id: string;
   readonly intentId: string;
   readonly amount: number;
+  readonly createdAtMs: number;
   status: DisputeStatus;
   readonly movements: DisputeMovement[];
 }
@@ -72,6 +92,8 @@ export interface Post {
   readonly id: string;
   readonly call: "create" | "confirm" | "cancel" | "capture" | "refund";
   readonly key: string;
+  /** Whose credential it carries. */
+  readonly account: string;
   /** The object that it acts on; of a create none. */
   readonly intentId: string | null;
   /** Sent verbatim; what a key must not be used for twice. */

@@ -1,11 +1,15 @@
+import { replayAllProviderEvents } from "../../src/operations/replay-provider-event.js";
+import type { Sql } from "../../src/store/db.js";
 import { faultsAtTheEnd } from "./checks.js";
+import { type Draw, drawSetting, HOUR_MS, MINUTE_MS } from "./draw.js";
 import { simulatingHost } from "./host.js";
 import { drawPlans } from "./plans.js";
 import type { ProviderFlaws } from "./provider-model.js";
+import { ACCOUNT, OTHER_ACCOUNT } from "./provider-objects.js";
 import { Random } from "./random.js";
 import type { SimulatedDatabase } from "./simulated-database.js";
 import { settingsWith } from "./simulated-process.js";
-import { drawWeather, type Weather } from "./weather.js";
+import type { Weather } from "./weather.js";
 import { World } from "./world.js";
 
 export interface SeedOptions {
@@ -26,11 +30,11 @@ export interface SeedReport {
   readonly counts: Readonly<Record<string, number>>;
 }
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
 /** What is left after that long is stuck. */
-const LONGEST_MS = 80 * HOUR_MS;
+const LONGEST_MS = 120 * HOUR_MS;
 const MOST_STEPS = 400_000;
+/** So often a person recovers once more, or replays what was parked. */
+const MOST_TIDIED = 4;
 /** Longer than this without a step, and it is time to look at what is due. */
 const PAUSE_MS = 20;
 
@@ -41,61 +45,12 @@ const SETTINGS: Readonly<Record<string, string>> = {
   WEBHOOK_DISABLE_AFTER_MS: String(1_000 * HOUR_MS),
 };
 
-interface Draw {
-  readonly weather: Weather;
-  readonly env: Readonly<Record<string, string>>;
-  readonly payments: number;
-  readonly stormMs: number;
-  readonly outages: readonly { readonly atMs: number; readonly forMs: number }[];
-  /** When every process is gone, and for how long. */
-  readonly nights: readonly { readonly atMs: number; readonly forMs: number }[];
-  readonly payouts: readonly number[];
-  /** When what is past its retention is deleted. */
-  readonly purges: readonly number[];
-  /** When we compare what we have with what the provider has. */
-  readonly comparisons: readonly number[];
-  readonly habits: { dashboard: number; secondCards: number; disputes: number; lateRefundFailures: number };
-}
-
-function draw(seed: number): Draw {
-  const random = new Random(seed, "setting");
-  const some = (rare: number, common: number) => random.pick([0, rare, common]);
-  const stormMs = random.duration(2 * MINUTE_MS, 20 * MINUTE_MS);
-  const at = () => random.whole(1_000, stormMs);
-  const times = (count: number) =>
-    Array.from({ length: count }, () => ({ atMs: at(), forMs: random.duration(5_000, 20 * MINUTE_MS) }));
-  return {
-    weather: drawWeather(random),
-    env: {
-      CUSTOMER_ACTION_EXPIRY_MS: String(random.pick([10 * MINUTE_MS, HOUR_MS])),
-      UNKNOWN_REVIEW_AFTER_MS: String(random.pick([15 * MINUTE_MS, 24 * HOUR_MS])),
-      ATTEMPT_RETRY_BUDGET_MS: String(random.pick([30_000, 120_000, 600_000])),
-      IDEMPOTENCY_RETENTION_HOURS: random.pick(["1", "168"]),
-    },
-    payments: random.whole(4, 10),
-    stormMs,
-    outages: times(random.pick([0, 0, 1, 2])),
-    nights: random.chance(0.12)
-      ? [{ atMs: at(), forMs: random.pick([10 * MINUTE_MS, 2 * HOUR_MS, 25 * HOUR_MS]) }]
-      : [],
-    payouts: random.chance(0.4) ? [random.duration(10 * MINUTE_MS, 3 * HOUR_MS)] : [],
-    purges: Array.from({ length: 4 }, () => random.whole(0, 4 * HOUR_MS)),
-    comparisons: Array.from({ length: 3 }, () => random.whole(0, 4 * HOUR_MS)),
-    habits: {
-      dashboard: some(0.05, 0.3),
-      secondCards: some(0.1, 0.5),
-      disputes: some(0.05, 0.25),
-      lateRefundFailures: some(0.05, 0.25),
-    },
-  };
-}
-
 /** Runs one simulation to its end. The same seed, the same code: the same story. */
 export async function runSeed(
   seed: number,
   { database, flaws = {}, weather = {} }: SeedOptions,
 ): Promise<SeedReport> {
-  const drawn = draw(seed);
+  const drawn = drawSetting(seed);
   await database.reset();
   const world = new World({
     seed,
@@ -105,6 +60,8 @@ export async function runSeed(
     habits: drawn.habits,
     plans: drawPlans(new Random(seed, "plans"), drawn.payments),
     flaws,
+    tampering: drawn.tampering,
+    restore: drawn.restore,
   });
   await simulatingHost(world.scheduler, new Random(seed, "product"), async () => {
     planStorm(world, drawn);
@@ -113,8 +70,13 @@ export async function runSeed(
     // The next hour's: it tells what no event did.
     world.polling.wakeOnce("comparison", 65 * MINUTE_MS);
     await settle(world, drawn);
+    await tidy(world, drawn);
     world.merchants.askAgain();
+    // A lost key that is sent again takes up what was left for it.
+    if (drawn.restore !== null) world.polling.wakeOnce("comparison", 65 * MINUTE_MS);
     await settle(world, drawn);
+    await tidy(world, drawn);
+    await endOther(world, drawn);
   });
   if (world.faults.length === 0) world.faults.push(...(await faultsAtTheEnd(world, database.sql)));
   return {
@@ -123,15 +85,34 @@ export async function runSeed(
     setting: JSON.stringify(drawn),
     story: world.story.lines,
     digest: world.story.digest(),
-    counts: {
-      intents: world.model.intents.size,
-      refunds: world.model.refunds.size,
-      hours: world.scheduler.nowMs / HOUR_MS,
-    },
+    counts: await countsOf(world, database.sql),
   };
 }
 
-function planStorm(world: World, { outages, nights, payouts, purges, comparisons, stormMs }: Draw): void {
+/** What happened, for whoever wonders whether it ever does. */
+async function countsOf(world: World, sql: Sql): Promise<Readonly<Record<string, number>>> {
+  const rows = await sql<{ what: string; rows: number }[]>`
+    select 'review ' || reason || coalesce(' ended by ' || closed_by, ' open') as what, count(*)::int as rows
+      from reviews group by 1
+    union all
+    select kind || ' ' || state, count(*)::int from reconciliation_findings group by 1
+    union all
+    select reason, count(*)::int from timeline
+     where reason = 'recovered_without_row' or reason like '% is not possible: %' group by 1
+    order by 1`;
+  const lost = world.restore?.loss?.attempts.size;
+  return {
+    intents: world.model.intents.size,
+    refunds: world.model.refunds.size,
+    hours: world.scheduler.nowMs / HOUR_MS,
+    decisions: world.people.decisions.length,
+    ...(lost === undefined ? {} : { "attempts lost": lost }),
+    ...Object.fromEntries(rows.map(({ what, rows: count }) => [what, count])),
+  };
+}
+
+function planStorm(world: World, drawn: Draw): void {
+  const { outages, nights, payouts, purges, comparisons, misconfigured, stormMs } = drawn;
   const { scheduler, polling } = world;
   for (const atMs of comparisons) polling.wakeOnce("comparison", atMs);
   for (const atMs of purges) polling.wakeOnce("reaper", atMs);
@@ -146,15 +127,40 @@ function planStorm(world: World, { outages, nights, payouts, purges, comparisons
       world.killAll();
     });
   }
-  for (const atMs of payouts) scheduler.plan(atMs, "the provider pays out", () => world.model.payOut());
+  for (const atMs of payouts)
+    scheduler.plan(atMs, "the provider pays out", () => world.model.payOut(ACCOUNT));
+  if (misconfigured !== null) {
+    const { atMs, forMs } = misconfigured;
+    scheduler.plan(atMs, null, () => world.redeploy(OTHER_ACCOUNT));
+    scheduler.plan(atMs + forMs, null, () => world.redeploy(ACCOUNT));
+  }
   const calmAtMs = Math.max(
     stormMs,
     ...outages.map((one) => one.atMs + one.forMs),
     ...nights.map((one) => one.atMs + one.forMs),
+    ...(misconfigured === null ? [] : [misconfigured.atMs + misconfigured.forMs]),
   );
   scheduler.plan(calmAtMs + MINUTE_MS, "the storm is over", () => {
     world.isCalm = true;
   });
+}
+
+/** What was begun on another account is ended there, by processes that have its credential once more. */
+async function endOther(world: World, drawn: Draw): Promise<void> {
+  if (drawn.misconfigured === null) return;
+  for (const account of [OTHER_ACCOUNT, ACCOUNT]) {
+    world.redeploy(account);
+    world.polling.wakeOnce("comparison", 65 * MINUTE_MS);
+    world.asOperator("pawl events replay", (deps) => replayAllProviderEvents(deps));
+    await settle(world, drawn);
+  }
+}
+
+/** What a restore left to people. */
+async function tidy(world: World, drawn: Draw): Promise<void> {
+  for (let times = 0; times < MOST_TIDIED && (await world.restore?.tidy()) === true; times += 1) {
+    await settle(world, drawn);
+  }
 }
 
 /** Until nothing is left to happen by itself. */

@@ -11,6 +11,10 @@ export interface SimulatedDatabase {
   reset(): Promise<void>;
   /** Runs one unit of work of the product's at this moment of simulated time. */
   at<T>(nowMs: number, work: (sql: Sql) => Promise<T>): Promise<T>;
+  /** Keeps every row of every table as it is now, in place of what was kept before. */
+  keep(): Promise<void>;
+  /** All rows are again as they were kept; in one step, as for whoever looks at the database. */
+  putBack(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -25,10 +29,12 @@ export async function openSimulatedDatabase(url: string): Promise<SimulatedDatab
   // One connection: what runs is a statement or a transaction at a time, in the order of the simulation's steps.
   const database = await openDatabase({ url, poolMax: 1, prepare: true });
   const { sql } = database;
-  const tables = await sql<{ name: string }[]>`
-    select table_schema || '.' || table_name as name from information_schema.tables
-     where table_schema = 'public' and table_type = 'BASE TABLE'`;
-  const empty = `truncate ${tables.map((table) => table.name).join(", ")}`;
+  const names = await parentsFirst(sql);
+  const empty = `truncate ${names.map((name) => `public.${name}`).join(", ")}`;
+  // In the order of their places: what is equal in what it is sorted by comes in the same order again.
+  const copies = (to: string, from: string) =>
+    names.map((name) => `insert into ${to}.${name} select * from ${from}.${name} order by ctid`);
+  const emptyKept = `truncate ${names.map((name) => `kept.${name}`).join(", ")}`;
   let micros = 0;
   return {
     sql,
@@ -46,13 +52,45 @@ export async function openSimulatedDatabase(url: string): Promise<SimulatedDatab
       const [, result] = await really(() => Promise.all([sql.unsafe(clock).execute(), work(sql)]));
       return result;
     },
+    keep: () => inOneStep([emptyKept, ...copies("kept", "public")]),
+    putBack: () => inOneStep([empty, ...copies("public", "kept")]),
     close: () => database.close(),
   };
+
+  /** Texts without parameters that go out as one are one transaction. */
+  async function inOneStep(statements: readonly string[]): Promise<void> {
+    await really(() => sql.unsafe(statements.join("; ")).simple());
+  }
 }
 
-/** Also: no vacuum in the background, which would change plans and places of rows from one run to the next. */
+/** Every table, those that are referred to before those that refer to them. */
+async function parentsFirst(sql: Sql): Promise<readonly string[]> {
+  const tables = await sql<{ name: string; parents: string | null }[]>`
+    select t.relname as name, string_agg(p.relname, ',') as parents
+      from pg_class t
+      left join pg_constraint c on c.conrelid = t.oid and c.contype = 'f'
+      left join pg_class p on p.oid = c.confrelid
+     where t.relnamespace = 'public'::regnamespace and t.relkind = 'r'
+     group by t.relname order by t.relname`;
+  const placed = new Set<string>();
+  while (placed.size < tables.length) {
+    const free = tables.filter(
+      ({ name, parents }) =>
+        !placed.has(name) && (parents ?? "").split(",").every((one) => one === "" || placed.has(one)),
+    );
+    if (free.length === 0) throw new Error("tables refer to each other in a circle");
+    for (const { name } of free) placed.add(name);
+  }
+  return [...placed];
+}
+
+/**
+ * Also: no vacuum in the background, which would change plans and places of rows from one run to the next; and a table
+ * beside each, for the rows that a restore puts back.
+ */
 const OWN_CLOCK = `
   create schema if not exists simulation;
+  create schema if not exists kept;
   create or replace function simulation.now() returns timestamptz language sql stable
     as $$ select current_setting('simulation.now')::timestamptz $$;
   do $$
@@ -65,6 +103,7 @@ const OWN_CLOCK = `
     for one in select table_name from information_schema.tables
                 where table_schema = 'public' and table_type = 'BASE TABLE' loop
       execute format('alter table public.%I set (autovacuum_enabled = false)', one.table_name);
+      execute format('create table if not exists kept.%1$I (like public.%1$I) with (autovacuum_enabled = false)', one.table_name);
     end loop;
     execute format('alter database %I set search_path = simulation, public, pg_catalog', current_database());
   end $$`;

@@ -68,6 +68,8 @@ export class SimulatedProcess implements Owner {
   readonly account: string;
   /** Of when what it knows of the database's moves and of a recovery is. */
   knownAtMs = -1;
+  /** Of when the last answer is, which may have come too late to be believed. */
+  #readAtMs = -1;
   /** Resolves when it dies: whoever is connected to it sees that. */
   readonly dead: Promise<"dead">;
   alive = true;
@@ -103,6 +105,7 @@ export class SimulatedProcess implements Owner {
     let recovery: RecoveryWatch;
     try {
       recovery = await RecoveryWatch.open(db, log);
+      this.knownAtMs = this.#readAtMs;
     } catch (error) {
       this.kill(`at its start: ${(error as Error).message}`);
       return;
@@ -133,6 +136,7 @@ export class SimulatedProcess implements Owner {
       if (isSettled()) return;
       try {
         await this.#deps?.recovery.check();
+        this.knownAtMs = this.#readAtMs;
       } finally {
         scheduler.plan(settings.databaseCheckIntervalMs, null, () => this.run("database check", look), this);
       }
@@ -256,7 +260,7 @@ export class SimulatedProcess implements Owner {
           await executed(what);
           back(() => {
             if (fate === "cut_after") return reject(lostConnection());
-            if (what === "readRecovery") this.knownAtMs = atMs;
+            if (what === "readRecovery") this.#readAtMs = atMs;
             settle();
           });
         },

@@ -39,6 +39,8 @@ import type { WireLog } from "./wire-log.js";
 
 export interface ProviderParts {
   readonly owner: Owner;
+  /** Whose credential the process has. */
+  readonly account: string;
   readonly network: Network;
   readonly model: ProviderModel;
   readonly log: WireLog;
@@ -47,14 +49,14 @@ export interface ProviderParts {
   readonly undelivered: () => readonly ListedEvent[];
   /** A name that no other request has. */
   readonly nextRequest: () => string;
+  /** Told of every send before it goes out; whether the process cannot know yet that rows were lost. */
+  readonly sending: (key: string) => "unaware" | "aware";
 }
 
 interface Reference {
   readonly attemptId: string;
   readonly tenantId: string;
 }
-
-const ACCOUNT_ID = "acct_simulated";
 
 /** The port of one process: calls of the simulated provider over the simulated network. */
 export function simulatedProvider(parts: ProviderParts): PaymentProvider {
@@ -63,7 +65,7 @@ export function simulatedProvider(parts: ProviderParts): PaymentProvider {
   return {
     name: "stripe",
     livemode: false,
-    credentialDigest: "simulated",
+    credentialDigest: `credential of ${parts.account}`,
     account: () => asks.account(),
     prepareCharge,
     prepareEffect,
@@ -98,7 +100,7 @@ export function simulatedProvider(parts: ProviderParts): PaymentProvider {
     findRefund: asks.findRefund,
     getDispute: asks.getDispute,
     getPayout: asks.getPayout,
-    ...listsOf(model, parts.undelivered, async (about, read) => {
+    ...listsOf(model, parts.account, parts.undelivered, async (about, read) => {
       let items: ReturnType<typeof read> = [];
       const arrival = await parts.network.get(parts.owner, about, () => {
         items = read();
@@ -147,10 +149,12 @@ async function send(
   about: string,
   isEffect = true,
 ): Promise<SendOutcome | RefundSendOutcome> {
-  const { owner, log, network, nextRequest, nowMs } = parts;
+  const { owner, account, log, network, nextRequest, nowMs, sending } = parts;
   const id = nextRequest();
-  const entry = log.send({ atMs: nowMs(), key, call: sent.call, process: owner.name, about });
-  const arrival = await network.post(owner, { ...sent, id, key });
+  const isUnaware = sending(key) === "unaware";
+  const { name: process } = owner;
+  const entry = log.send({ atMs: nowMs(), key, account, call: sent.call, process, about, isUnaware });
+  const arrival = await network.post(owner, { ...sent, id, key, account });
   const call: Sent = { call: sent.call, isEffect: isEffect && sent.call !== "create", resend };
   const outcome = sendOutcome(arrival, call);
   entry.seen =
@@ -176,7 +180,12 @@ type Window = Parameters<PaymentProvider["findCharge"]>[0];
 
 /** The questions: what is read is read when they arrive, and may be old when the answer is back. */
 function asksOf(parts: ProviderParts) {
-  const { model, log, network, owner } = parts;
+  const { model, log, network, owner, account } = parts;
+
+  /** What belongs to a charge of another account is not there. */
+  function own<Item extends { readonly intentId: string }>(item: Item | undefined): Item | null {
+    return item !== undefined && model.intents.get(item.intentId)?.account === account ? item : null;
+  }
 
   async function ask<Read>(about: string, what: string, read: () => Read) {
     const entry = log.ask(about);
@@ -228,30 +237,30 @@ function asksOf(parts: ProviderParts) {
     async account(): Promise<AccountOutcome> {
       const { unanswered } = await ask("account", "account", () => null);
       if (unanswered !== null) return { type: "unanswered", reason: unanswered.reason };
-      return { type: "known", accountId: ACCOUNT_ID };
+      return { type: "known", accountId: account };
     },
     getCharge: (id: string): Promise<LookupOutcome> =>
-      askCharge(id, `get ${id}`, () => model.intents.get(id) ?? null, "missing"),
+      askCharge(id, `get ${id}`, () => model.visible(id, account), "missing"),
     findCharge: ({ attemptId, createdFrom, createdTo }: Window): Promise<LookupOutcome> => {
       const isMeant = (intent: Intent) => {
         const at = EPOCH_MS + intent.createdAtMs;
-        return intent.attemptId === attemptId && at >= createdFrom.getTime() && at <= createdTo.getTime();
+        return at >= createdFrom.getTime() && at <= createdTo.getTime();
       };
-      const read = () => [...model.intents.values()].find(isMeant) ?? null;
+      const read = () => model.markedFor(attemptId, account).find(isMeant) ?? null;
       return askCharge(attemptId, `find ${attemptId}`, read, "absent");
     },
     getRefund: (id: string): Promise<RefundLookupOutcome> => {
       const about = model.refunds.get(id)?.attemptId ?? id;
-      return askRefund(about, `get ${id}`, () => model.refunds.get(id) ?? null, "missing");
+      return askRefund(about, `get ${id}`, () => own(model.refunds.get(id)), "missing");
     },
     findRefund: ({ attemptId }: { attemptId: string }): Promise<RefundLookupOutcome> => {
-      const read = () => [...model.refunds.values()].find((refund) => refund.attemptId === attemptId) ?? null;
+      const read = () => own([...model.refunds.values()].find((refund) => refund.attemptId === attemptId));
       return askRefund(attemptId, `find refund of ${attemptId}`, read, "absent");
     },
     getDispute: async (id: string): Promise<DisputeLookupOutcome> => {
       const { unanswered, value, evidence } = await ask(id, `get ${id}`, () => {
-        const dispute = model.disputes.get(id);
-        return dispute === undefined ? null : disputeOf(dispute);
+        const dispute = own(model.disputes.get(id));
+        return dispute === null ? null : disputeOf(dispute);
       });
       if (unanswered !== null) return unanswered;
       return value === null ? { type: "missing", evidence } : { type: "found", dispute: value, evidence };

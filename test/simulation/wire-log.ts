@@ -5,10 +5,14 @@ export interface SentCall {
   readonly began: number;
   readonly atMs: number;
   readonly key: string;
+  /** Whose credential it carried. */
+  readonly account: string;
   readonly call: string;
   readonly process: string;
   /** What must be asked about before another send: an object's id, or the attempt's. */
   readonly about: string;
+  /** Its process cannot know yet that rows were lost. */
+  readonly isUnaware: boolean;
   /** `unexecuted`: refused before execution. Null: nobody lived to see it. */
   seen: "unexecuted" | "answered" | "unknown" | null;
 }
@@ -24,6 +28,10 @@ export interface Asked {
 export class WireLog {
   readonly entries: (SentCall | Asked)[] = [];
   #order = 0;
+
+  get sends(): SentCall[] {
+    return this.entries.filter((entry) => entry.type === "send");
+  }
 
   send(sent: Omit<SentCall, "type" | "began" | "seen">): SentCall {
     const entry: SentCall = { ...sent, type: "send", began: this.#next(), seen: null };
@@ -44,14 +52,16 @@ export class WireLog {
   /**
    * Contract section 5, "a re-send needs no question only if every earlier send of that call was refused before
    * execution": a sentence for each send that followed another of its key without an answered question in between.
+   * `isForgotten`: what was sent earlier was lost with its row, as far as the later sender can know.
    */
-  unaskedSends(): string[] {
+  unaskedSends(isForgotten: (earlier: SentCall, send: SentCall) => boolean): string[] {
     const faults: string[] = [];
-    const sends = this.entries.filter((entry) => entry.type === "send");
+    const { sends } = this;
     const questions = this.entries.filter((entry) => entry.type === "question");
     sends.forEach((send, at) => {
       const open = sends.slice(0, at).find((earlier) => {
         if (earlier.key !== send.key || earlier.seen === "unexecuted") return false;
+        if (isForgotten(earlier, send)) return false;
         return !questions.some(
           (asked) =>
             asked.about === send.about &&
@@ -71,14 +81,15 @@ export class WireLog {
   }
 
   /** Sends of a key after the time for which it guards them. A fence needs no guard: its object is canceled once. */
-  lateSends(keyLifetimeMs: number): string[] {
-    const firstAtMs = new Map<string, number>();
+  lateSends(keyLifetimeMs: number, isForgotten: (first: SentCall, send: SentCall) => boolean): string[] {
+    const firsts = new Map<string, SentCall>();
     const faults: string[] = [];
     for (const entry of this.entries) {
       if (entry.type !== "send" || entry.key.includes(":fence")) continue;
-      const firstMs = firstAtMs.get(entry.key) ?? entry.atMs;
-      firstAtMs.set(entry.key, firstMs);
-      if (entry.atMs - firstMs > keyLifetimeMs)
+      const known = firsts.get(entry.key);
+      const first = known === undefined || isForgotten(known, entry) ? entry : known;
+      firsts.set(entry.key, first);
+      if (entry.atMs - first.atMs > keyLifetimeMs)
         faults.push(`${entry.key} was sent when it guarded nothing any more`);
     }
     return faults;

@@ -1,21 +1,25 @@
 import type { Settings } from "../../src/config.js";
-import { attemptIdOf } from "../../src/operations/attempt-id.js";
+import type { WorkerDeps } from "../../workers/worker.js";
 import { EPOCH_MS, really } from "./host.js";
-import { Merchants, nameOf } from "./merchant.js";
+import { Merchants } from "./merchant.js";
+import { MoneyWatch } from "./money-watch.js";
 import { Network } from "./network.js";
 import { Notices } from "./notices.js";
 import { Outside, type OutsideHabits } from "./outside.js";
+import { People } from "./people.js";
 import { type PaymentPlan, TENANTS } from "./plans.js";
 import { Polling } from "./polling.js";
 import { type ProviderFlaws, ProviderModel, type ProviderNews } from "./provider-model.js";
-import type { Intent } from "./provider-objects.js";
+import { ACCOUNT } from "./provider-objects.js";
 import { Random } from "./random.js";
 import { Receivers } from "./receiver.js";
-import { Scheduler } from "./scheduler.js";
+import { Restore, type RestorePlan } from "./restore.js";
+import { type Owner, Scheduler } from "./scheduler.js";
 import type { SimulatedDatabase } from "./simulated-database.js";
-import { INSTALLATION_SECRET, isPassing, SimulatedProcess } from "./simulated-process.js";
+import { INSTALLATION_SECRET, isPassing, type ProcessParts, SimulatedProcess } from "./simulated-process.js";
 import { simulatedProvider } from "./simulated-provider.js";
 import { Story } from "./story.js";
+import { Tampered, type TamperingHabits } from "./tampering.js";
 import { CALM, type Weather } from "./weather.js";
 import { WireLog } from "./wire-log.js";
 
@@ -27,11 +31,15 @@ export interface WorldOptions {
   readonly habits: OutsideHabits;
   readonly plans: readonly PaymentPlan[];
   readonly flaws: ProviderFlaws;
+  readonly tampering: TamperingHabits;
+  readonly restore: RestorePlan | null;
 }
 
-/** Runs of one key that a seed may come to: each follows a proven outage of the provider. */
-const MOST_RUNS = 60;
 const PROCESSES = 2;
+/** By each of these, everything that an attempt waits for between two questions is over. */
+const LOOKS_AFTER_MS = [60_000, 400_000, 800_000, 1_200_000, 1_600_000];
+/** Until it is looked again whether processes may be started. */
+const HELD_MS = 1_000;
 
 /** One simulation: its time, its processes, the provider, the network between them, merchants and customers. */
 export class World {
@@ -44,16 +52,22 @@ export class World {
   readonly merchants: Merchants;
   readonly notices: Notices;
   readonly polling: Polling;
+  readonly people: People;
+  readonly tampered: Tampered;
+  readonly money: MoneyWatch;
+  /** Null: no rows are lost in this seed. */
+  readonly restore: Restore | null;
   /** What must not be, in the order in which it was seen. */
   readonly faults: string[] = [];
   isCalm = false;
+  account: string = ACCOUNT;
+  accountSinceMs = 0;
   providerDownUntilMs = 0;
   /** No process is started before. */
   nightUntilMs = 0;
   readonly #options: WorldOptions;
   readonly #outside: Outside;
   readonly #network: Network;
-  readonly #planOfAttempt = new Map<string, PaymentPlan>();
   #processes: SimulatedProcess[] = [];
   #started = 0;
   #requests = 0;
@@ -88,13 +102,11 @@ export class World {
     this.merchants = new Merchants(this);
     this.notices = new Notices(this);
     this.polling = new Polling(this, options.database);
+    this.people = new People(this, new Random(seed, "people"));
+    this.tampered = new Tampered(this, new Random(seed, "tampering"), options.tampering);
+    this.restore = options.restore === null ? null : new Restore(options.restore, this, options.database);
     this.#outside = new Outside(this, options.habits);
-    for (const plan of plans) {
-      for (let run = 1; run <= MOST_RUNS; run += 1) {
-        const name = { tenantId: plan.tenantId, operation: "payments.create", key: plan.key };
-        this.#planOfAttempt.set(attemptIdOf(INSTALLATION_SECRET, name, run), plan);
-      }
-    }
+    this.money = new MoneyWatch(this, plans);
   }
 
   get settings(): Settings {
@@ -125,6 +137,7 @@ export class World {
     });
     for (const plan of plans) this.merchants.begin(plan);
     for (let at = 0; at < PROCESSES; at += 1) this.#start();
+    this.restore?.begin();
   }
 
   /** One that is there now; null: none is. */
@@ -137,44 +150,114 @@ export class World {
     for (const process of [...this.#processes]) process.kill("with all others");
   }
 
+  /** All processes are started anew, with another credential. */
+  redeploy(account: string): void {
+    this.scheduler.tell(`all processes get the credential of ${account}`);
+    this.account = account;
+    this.accountSinceMs = this.scheduler.nowMs;
+    this.killAll();
+    this.notices.sendKept();
+    for (const inMs of LOOKS_AFTER_MS) this.polling.wakeOnce("attempts", inMs);
+  }
+
+  /** After a move of the database all look where it is. */
+  watchDatabases(): void {
+    for (const process of this.#processes) process.watchDatabase();
+  }
+
+  /** A process of a person's at the command line, which ends with its work, done or not. */
+  asOperator(command: string, work: (deps: WorkerDeps) => Promise<unknown>): void {
+    const ready = (process: SimulatedProcess) => {
+      process.run(command, () => work(process.deps).finally(() => process.kill(`at the end of ${command}`)));
+    };
+    this.#make("operator", { ready, died: () => undefined });
+  }
+
   #start(): void {
     const { scheduler, random } = this;
     if (this.#processes.length >= PROCESSES) return;
-    this.#started += 1;
-    const { database, settings } = this.#options;
-    const process = new SimulatedProcess({
-      name: `p${String(this.#started)}`,
-      scheduler,
-      random: random.processes,
-      database,
-      settings,
-      weather: this.weather,
-      provider: (owner) =>
-        simulatedProvider({
-          owner,
-          network: this.#network,
-          model: this.model,
-          log: this.log,
-          undelivered: () => this.notices.givenUp,
-          nowMs: () => scheduler.nowMs,
-          nextRequest: () => {
-            this.#requests += 1;
-            return `#${String(this.#requests)}`;
-          },
-        }),
-      webhooks: (owner) => this.receivers.senderOf(owner),
-      due: (worker, ms) => this.polling.wake(worker, ms),
-      wrote: () => this.polling.wrote(),
-      fault: (sentence) => this.fault(sentence),
-      settled: (teller, attemptId) => this.#notify(teller, attemptId),
+    if (this.restore?.mayStart === false) {
+      scheduler.plan(HELD_MS, null, () => this.#start());
+      return;
+    }
+    const process = this.#make("p", {
+      ready: () => undefined,
       died: (dead) => {
         this.#processes = this.#processes.filter((one) => one !== dead);
         const night = Math.max(0, this.nightUntilMs - scheduler.nowMs);
         scheduler.plan(night + random.world.duration(200, 30_000), null, () => this.#start());
       },
     });
-    scheduler.tell(`${process.name} starts`);
     this.#processes.push(process);
+  }
+
+  #make(kind: string, { ready, died }: Pick<ProcessParts, "ready" | "died">): SimulatedProcess {
+    this.#started += 1;
+    const { scheduler, random, restore } = this;
+    const { database, settings } = this.#options;
+    const process: SimulatedProcess = new SimulatedProcess({
+      name: `${kind}${String(this.#started)}`,
+      account: this.account,
+      scheduler,
+      random: random.processes,
+      database,
+      settings,
+      weather: this.weather,
+      provider: (owner) => this.#providerOf(owner, (key) => this.#watchSend(process, key)),
+      webhooks: (owner) => this.receivers.senderOf(owner),
+      due: (worker, ms) => this.polling.wake(worker, ms),
+      wrote: () => this.polling.wrote(),
+      executed: (what) => restore?.executed(what) ?? Promise.resolve(),
+      isMoving: () => restore?.isMoving ?? false,
+      fault: (sentence) => this.fault(sentence),
+      settled: (teller, attemptId) => this.#notify(teller, attemptId),
+      ready,
+      died,
+    });
+    scheduler.tell(`${process.name} starts`);
+    return process;
+  }
+
+  #providerOf(owner: Owner, sending: (key: string) => "unaware" | "aware") {
+    return simulatedProvider({
+      owner,
+      account: this.account,
+      network: this.#network,
+      model: this.model,
+      log: this.log,
+      undelivered: () => this.notices.givenUp,
+      nowMs: () => this.scheduler.nowMs,
+      nextRequest: () => {
+        this.#requests += 1;
+        return `#${String(this.#requests)}`;
+      },
+      sending,
+    });
+  }
+
+  /** While the database recovers nothing is sent by a process that has seen that it does. */
+  #watchSend(process: SimulatedProcess, key: string): "unaware" | "aware" {
+    const { recoveringSinceMs = null, loss = null } = this.restore ?? {};
+    if (recoveringSinceMs !== null && process.knownAtMs > recoveringSinceMs) {
+      this.fault(`${key} was sent by ${process.name} while the database recovers`);
+    }
+    return loss !== null && process.knownAtMs <= loss.restoredAtMs ? "unaware" : "aware";
+  }
+
+  isLostReview(reviewId: string): boolean {
+    return this.restore?.loss?.reviews.has(reviewId) ?? false;
+  }
+
+  /** Something that the provider now shows comes to a worker's eyes at about this moment. */
+  makeFact(attemptId: string): void {
+    if (!this.isCalm) this.putRight(attemptId);
+    this.polling.wakeOnce("attempts", 1);
+  }
+
+  putRight(attemptId: string): void {
+    for (const intent of this.model.intents.values()) {
+      if (intent.attemptId === attemptId) this.tampered.putRight(intent);
+    }
   }
 
   /** Between processes, by the database: a notice that is lost is made up for when the caller's wait ends. */
@@ -192,24 +275,8 @@ export class World {
     this.scheduler.tell(`provider: ${news.type} ${news.objectId} (${news.intent.attemptId})`);
     this.notices.about(news);
     this.#outside.hears(news);
-    this.#watchMoney(news.intent);
-  }
-
-  /** At every moment: money of one intent alone for a key, and for an order. */
-  #watchMoney(intent: Intent): void {
-    if (intent.charges > 1) this.fault(`${intent.id} was charged ${intent.charges} times`);
-    if (!hasMoney(intent)) return;
-    const plan = this.#planOfAttempt.get(intent.attemptId);
-    if (plan === undefined) return this.fault(`${intent.id} was made for nobody: ${intent.attemptId}`);
-    for (const other of this.model.intents.values()) {
-      if (other === intent || !hasMoney(other)) continue;
-      const its = this.#planOfAttempt.get(other.attemptId);
-      if (its === undefined || its.tenantId !== plan.tenantId) continue;
-      const pair = `${intent.id} and ${other.id} both hold money`;
-      if (its.key === plan.key)
-        this.fault(`${pair} of ${nameOf(plan.tenantId, "payments.create", plan.key)}`);
-      else if (its.orderId !== null && its.orderId === plan.orderId) this.fault(`${pair} of ${plan.orderId}`);
-    }
+    this.tampered.hears(news);
+    this.money.look(news.intent);
   }
 
   /** Whether an attempt was made for the key (as nameOf names it) by then. */
@@ -237,8 +304,4 @@ export class World {
     );
     return row ?? null;
   }
-}
-
-function hasMoney(intent: Intent): boolean {
-  return intent.captured > 0 || intent.capturable > 0;
 }
