@@ -6,6 +6,7 @@ import { eventFaults } from "./check-events.js";
 import { readLogs } from "./check-logs.js";
 import { providerFaults } from "./check-provider.js";
 import { wireFaults } from "./check-wire.js";
+import { examinationFaults } from "./examination.js";
 import { Load } from "./load.js";
 import { comparisonFaults } from "./reconcile.js";
 import { settle } from "./settle.js";
@@ -158,6 +159,7 @@ async function compare(system: ChaosSystem, load: Load, say: (line: string) => v
       ...wireFaults(snapshot, system.thawed),
       ...logs.faults,
       ...(await comparisonFaults(system, new Date(begunAt), reviews)),
+      ...(await examinationFaults(system)),
     ],
     payments: counted(snapshot.payments.map(({ status }) => status)),
     effects: effectsOf(snapshot),
