@@ -6,7 +6,7 @@ const LEAST_PAUSE_MS = 30;
 const MOST_PAUSE_MS = 400;
 /** Longer than any wait that is asked for: nothing here stops an API for good. */
 const CLIENT_TIMEOUT_MS = 45_000;
-const MOST_REPLAYS = 3;
+const MOST_REPLAYS = 20;
 const PREFERENCES = ["wait=1", "wait=3", "wait=8", "respond-async", null] as const;
 
 /** Answers that say "not now": the same key is sent again. */
@@ -144,13 +144,21 @@ export class Caller {
   }
 }
 
+/** No answer, or one that says to come again. */
+function hasPassed(answer: ApiAnswer | null): boolean {
+  return answer === null || answer.json.code === "service_unavailable";
+}
+
 /** Sends the request once more, at the very end: what is wrong with the answer, or null. */
 export async function faultOfReplay(caller: Caller, asked: Asked): Promise<string | null> {
   const { path, key, answer } = asked;
   const what = `${path} ${key}`;
   let again: ApiAnswer | null = null;
-  // A connection that was idle too long may break under the request.
-  for (let sends = 0; again === null && sends < MOST_REPLAYS; sends += 1) again = await caller.send(asked);
+  // A connection that was idle too long may break under the request; each of an API's to the database, once.
+  for (let sends = 0; hasPassed(again) && sends < MOST_REPLAYS; sends += 1) {
+    if (sends > 0) await caller.pause(LEAST_PAUSE_MS, MOST_PAUSE_MS);
+    again = await caller.send(asked);
+  }
   if (again === null) return `${what}: no answer at the end`;
   if (asked.isUnderReview) return null;
   if (answer === null) return `${what}: never answered for good; at the end ${outcomeOf(again)}`;
