@@ -156,7 +156,7 @@ export interface Explained {
   readonly plan: readonly string[];
 }
 
-/** Runs every statement once, in this session and with its settings, and yields how. */
+/** Runs every statement once, on this connection and with its settings, and yields how. */
 export async function explainChecks(
   db: Queryable,
   bounds: DoctorBounds,

@@ -1,4 +1,4 @@
-import { feeOf } from "../support/books.js";
+import { wantedBalances } from "../support/books.js";
 import type { PaymentRow, Snapshot } from "./snapshot.js";
 
 /** What each payment's entries must come to, from what the provider did with its money: a sentence for each fault. */
@@ -12,21 +12,11 @@ export function bookFaults(seen: Snapshot): string[] {
   });
 }
 
-/** docs/ledger.md, in the order of the accounts' names. */
 function balancesOf(payment: PaymentRow): string[] {
-  const captured = Number(payment.amount_captured);
-  const refunded = Number(payment.amount_refunded);
-  const held = Number(payment.amount_capturable);
-  const fee = feeOf(captured);
-  const balances = {
-    authorized: held,
-    authorized_contra: -held,
-    provider_balance: captured - refunded - fee,
-    provider_fees: fee,
-    refunds: refunded,
-    sales: -captured,
-  };
-  return Object.entries(balances)
-    .filter(([, balance]) => balance !== 0)
-    .map(([account, balance]) => `${account} ${balance}`);
+  const wanted = wantedBalances({
+    captured: Number(payment.amount_captured),
+    refunded: Number(payment.amount_refunded),
+    held: Number(payment.amount_capturable),
+  });
+  return wanted.map(([account, balance]) => `${account} ${balance}`);
 }

@@ -1,3 +1,4 @@
+import { groupBy } from "../support/wire-rule.js";
 import type { ChaosReceiver, ReceivedEvent } from "./receiver.js";
 import type { OutboxRow, Snapshot, TransitionRow } from "./snapshot.js";
 
@@ -22,8 +23,8 @@ export function eventFaults(seen: Snapshot, receiver: Pick<ChaosReceiver, "event
 
 /** Each transition of a payment or a refund, in order, against the types of the events about it. */
 function factFaults(seen: Snapshot): string[] {
-  const facts = grouped(seen.transitions, (row) => row.refund_id ?? row.payment_id);
-  const events = grouped(seen.outbox, (row) => row.data.id ?? "");
+  const facts = groupBy(seen.transitions, (row) => row.refund_id ?? row.payment_id);
+  const events = groupBy(seen.outbox, (row) => row.data.id ?? "");
   return [...new Set([...facts.keys(), ...events.keys()])].flatMap((id) => {
     const steps = facts.get(id) ?? [];
     const told = (events.get(id) ?? []).map(({ type }) => type.split(".")[1] ?? "");
@@ -58,21 +59,11 @@ function deliveryFaults(
 
 /** First arrivals alone: an event that is told twice may come again at any time. */
 function orderFaults(outbox: readonly OutboxRow[], received: ReadonlyMap<string, ReceivedEvent>): string[] {
-  return [...grouped(outbox, (row) => row.payment_id ?? "")].flatMap(([id, rows]) => {
+  return [...groupBy(outbox, (row) => row.payment_id ?? "")].flatMap(([id, rows]) => {
     const places = rows.flatMap((row) => received.get(row.id)?.place ?? []);
     const isSorted = places.every((place, at) => place > (places[at - 1] ?? -1));
     return isSorted
       ? []
       : [`the events of ${id} came in another order: ${rows.map((row) => row.type).join()}`];
   });
-}
-
-function grouped<T>(items: readonly T[], nameOf: (item: T) => string): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
-  for (const item of items) {
-    const group = groups.get(nameOf(item));
-    if (group === undefined) groups.set(nameOf(item), [item]);
-    else group.push(item);
-  }
-  return groups;
 }

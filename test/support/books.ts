@@ -200,14 +200,15 @@ export function balancesOf(entries: readonly EntryDocument[]): Readonly<Record<s
   return Object.fromEntries(Object.entries(balances).filter(([, balance]) => balance !== 0));
 }
 
-function ledgerFaults({ payment, entries, record }: Seen): string[] {
-  // Disputes and payouts move money beside these: whoever stages them compares the books himself.
-  if (record.disputes.length > 0 || entries.some((entry) => entry.fact.startsWith("paid_out"))) return [];
-  const captured = payment.amount_captured;
-  const refunded = Number(payment["amount_refunded"]);
-  const held = Number(payment["amount_capturable"]);
+/** What a payment's accounts must come to (docs/ledger.md), in the order of their names; those at zero are left out. */
+export function wantedBalances(money: {
+  readonly captured: number;
+  readonly refunded: number;
+  readonly held: number;
+}): [account: string, balance: number][] {
+  const { captured, refunded, held } = money;
   const fee = feeOf(captured);
-  const wanted = {
+  const balances = {
     authorized: held,
     authorized_contra: -held,
     provider_balance: captured - refunded - fee,
@@ -215,7 +216,17 @@ function ledgerFaults({ payment, entries, record }: Seen): string[] {
     refunds: refunded,
     sales: -captured,
   };
-  const kept = Object.entries(wanted).filter(([, balance]) => balance !== 0);
+  return Object.entries(balances).filter(([, balance]) => balance !== 0);
+}
+
+function ledgerFaults({ payment, entries, record }: Seen): string[] {
+  // Disputes and payouts move money beside these: whoever stages them compares the books himself.
+  if (record.disputes.length > 0 || entries.some((entry) => entry.fact.startsWith("paid_out"))) return [];
+  const kept = wantedBalances({
+    captured: payment.amount_captured,
+    refunded: Number(payment["amount_refunded"]),
+    held: Number(payment["amount_capturable"]),
+  });
   const books = Object.entries(balancesOf(entries)).toSorted(([one], [other]) => one.localeCompare(other));
   const facts = entries.map((entry) => `${entry.fact} ${entry.leg}`);
   return [

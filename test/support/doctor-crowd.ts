@@ -66,7 +66,7 @@ export async function makeCrowd(
   await sql`drop table crowd`;
 }
 
-/** Rows that this session's statements have read of each table so far, by whatever way. */
+/** Rows that this connection's statements have read of each table so far, by whatever way. */
 export async function rowsRead(sql: postgres.Sql): Promise<ReadonlyMap<string, number>> {
   await sql`select pg_stat_force_next_flush()`;
   const rows = await sql<{ relname: string; read: number }[]>`

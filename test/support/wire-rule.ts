@@ -92,7 +92,7 @@ function answers(entry: LoggedRequest, send: LoggedRequest): boolean {
   return entry.call === "payment_intents.retrieve" && entry.object_id === send.object_id;
 }
 
-function groupBy<T>(items: readonly T[], nameOf: (item: T) => string): Map<string, T[]> {
+export function groupBy<T>(items: readonly T[], nameOf: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const item of items) {
     const group = groups.get(nameOf(item));
