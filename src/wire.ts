@@ -121,7 +121,7 @@ export async function wire(
     meter,
     settings: config.settings,
     accepter: createAccepter(db),
-    advances: createAdvanceBatch(db),
+    advances: createAdvanceBatch(db, recovery),
     outcomes: new OutcomeHub((attemptId) => outcomeHints.add(attemptId)),
     due: loops,
     apiKeys: new KeyCache(

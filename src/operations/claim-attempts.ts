@@ -43,6 +43,7 @@ export class AttemptPool {
         retryBudgetMs: deps.settings.retryBudgetMs,
         account: account.type === "known" ? account.accountId : null,
         livemode: deps.provider.livemode,
+        tells: deps.recovery.tells,
         which,
       }),
     );

@@ -73,7 +73,7 @@ function tellOthers(
 }
 
 /** Says again, with the fence, that this worker goes on: renews the lease and changes nothing else. */
-export async function renewLease(deps: Deps, view: ChargeView): Promise<boolean> {
+export async function renewLease(deps: Deps, view: ChargeView, isForSend: boolean): Promise<boolean> {
   const { attempt, payment } = view;
   const unmoved: Change = {
     attemptEvents: [],
@@ -94,7 +94,7 @@ export async function renewLease(deps: Deps, view: ChargeView): Promise<boolean>
   };
   const row = advanceRow(deps, view, unmoved, applied, null, { sentAt: null });
   // Whatever became of the payment meanwhile: it is the attempt that is held.
-  const renewal = { ...row, from_version: null };
+  const renewal = { ...row, from_version: null, in_place_only: isForSend && !view.recovering };
   return (await deps.advances.add(renewal)) !== null;
 }
 
@@ -125,6 +125,8 @@ function advanceRow(
     wait_reason: attempt.waitReason,
     unknown_since: attempt.unknownSince?.toISOString() ?? null,
     sending: change.then.type === "send" ? change.then.call : null,
+    // Who knows that the database recovers keeps the send back: `ask-only.ts`.
+    in_place_only: change.then.type === "send" && !view.recovering,
     lease_ms: holdsLease ? deps.settings.attemptLeaseMs : null,
     due_in_ms: change.then.type === "wait" ? change.then.ms : null,
     payment: applied.paymentMoved ? paymentWrite(view, applied) : null,

@@ -3,6 +3,7 @@ import type { Clock } from "../lib/clock.js";
 import type { Logger } from "../lib/log.js";
 import { type PollLoop, startPollLoop } from "../lib/poll-loop.js";
 import { type Database, withDatabase } from "../store/db.js";
+import { TELLS_NO_MORE, type Tells } from "../store/in-place.js";
 import {
   beginRecovery,
   type DataIdentity,
@@ -34,6 +35,7 @@ export const TIMELINE_CHANGED = "timeline_changed";
 export class RecoveryWatch {
   #view: RecoveryView | null = null;
   #warned = false;
+  #tells: Tells = TELLS_NO_MORE;
 
   constructor(
     private readonly db: Database,
@@ -65,6 +67,11 @@ export class RecoveryWatch {
     return this.#view;
   }
 
+  /** What a statement may ask of where the data is. */
+  get tells(): Tells {
+    return this.#tells;
+  }
+
   isRecovering(): boolean {
     return this.#view !== null;
   }
@@ -86,6 +93,7 @@ export class RecoveryWatch {
       cluster: await this.#told(() => readClusterIdentifier(sql)),
       timeline: await this.#told(() => readTimeline(sql)),
     };
+    this.#tells = { cluster: control.cluster !== null, timeline: control.timeline !== null };
     const reading = await withDatabase(() => readRecovery(sql, control));
     const { recorded, present } = reading;
     const change = recorded === null ? null : changeOf(recorded, present);

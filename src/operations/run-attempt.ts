@@ -31,6 +31,8 @@ const MOST_RENEWALS = 3;
 /** Each further decision means that another writer of the payment went on: one of many refunds may lose that often. */
 const MOST_DECISIONS = 200;
 const RECORD_AGAIN_MS = 250;
+/** A send goes out this soon after its mark, or is marked again: nothing has moved the database in between. */
+const MARKED_WITHIN_MS = 5_000;
 
 /** A claimed attempt in this worker's hands, and since when by a clock that only grows. */
 interface Held {
@@ -146,7 +148,7 @@ function leftUnsent(view: ChargeView): Change {
   return view.attempt.kind === "charge" ? leftUnknown(view, "get") : effectLeftUnknown(view);
 }
 
-/** One call, with no transaction open. Null: the lease does not cover it, and nothing was sent. */
+/** One call, with no transaction open; `isLate` of a send. Null: the lease does not cover it, and nothing was sent. */
 async function callProvider<
   Outcome extends SendOutcome | LookupOutcome | RefundSendOutcome | RefundLookupOutcome,
 >(
@@ -155,11 +157,11 @@ async function callProvider<
   name: ProviderCall | Question,
   call: () => Promise<Outcome>,
   now: () => Date,
-  isLate: () => boolean = () => false,
+  isLate: (() => boolean) | null = null,
 ): Promise<{ readonly outcome: Outcome; readonly sentAt: Date } | "late" | null> {
   await deps.probe(`before_${name}`);
-  if (!(await leaseCovers(deps, held))) return null;
-  if (isLate()) return "late";
+  if (!(await leaseCovers(deps, held, isLate !== null))) return null;
+  if (isLate?.() === true) return "late";
   const sentAt = now();
   const beganMs = deps.clock.monotonicMs();
   const outcome = await call();
@@ -209,7 +211,8 @@ async function commit(
       );
       return null;
     }
-    held.view = { ...held.view, ...fresh };
+    if (!fresh.inPlace) await recordPatiently(deps, held, () => deps.recovery.check());
+    held.view = { ...held.view, payment: fresh.payment, refund: fresh.refund };
     if (again !== null) return again;
   }
   throw new Error(`attempt ${held.view.attempt.id}: its payment kept changing`);
@@ -228,7 +231,7 @@ function readAgain(deps: Deps, held: Held): Promise<StillHeld | null> {
   const { attempt } = held.view;
   const { tenantId, id: attemptId, fence, state } = attempt;
   return recordPatiently(deps, held, () =>
-    withDatabase(() => readHeld(deps.db.sql, { tenantId, attemptId, fence, state })),
+    withDatabase(() => readHeld(deps.db.sql, { tenantId, attemptId, fence, state }, deps.recovery.tells)),
   );
 }
 
@@ -251,16 +254,18 @@ async function recordPatiently<T>(deps: Deps, held: Held, record: () => Promise<
 
 /**
  * Whether a call may start: what is left of the lease must cover the whole call and a margin. A process that was
- * stopped or starved finds it does not, and goes on only if its fence still holds.
+ * stopped or starved finds it does not, and goes on only if its fence still holds; with a send, only if the database is
+ * in place, too.
  */
-async function leaseCovers(deps: Deps, held: Held): Promise<boolean> {
+async function leaseCovers(deps: Deps, held: Held, isSend: boolean): Promise<boolean> {
   const { attemptLeaseMs, providerTimeoutMs } = deps.settings;
   const marginMs = Math.min(1_000, (attemptLeaseMs - providerTimeoutMs) / 4);
   for (let renewals = 0; renewals <= MOST_RENEWALS; renewals += 1) {
-    const leftMs = attemptLeaseMs - (deps.clock.monotonicMs() - held.leasedAtMs);
-    if (leftMs >= providerTimeoutMs + marginMs) return true;
+    const sinceMs = deps.clock.monotonicMs() - held.leasedAtMs;
+    const isMarked = !isSend || sinceMs <= MARKED_WITHIN_MS;
+    if (isMarked && attemptLeaseMs - sinceMs >= providerTimeoutMs + marginMs) return true;
     const beforeMs = deps.clock.monotonicMs();
-    if (!(await renewLease(deps, held.view))) break;
+    if (!(await renewLease(deps, held.view, isSend))) break;
     held.leasedAtMs = beforeMs;
   }
   deps.log.warn(

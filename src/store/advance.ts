@@ -1,6 +1,7 @@
 import type { ProviderCall } from "../domain/provider.js";
 import { FOR_A_PERSON_ALONE } from "../domain/review.js";
 import type { Queryable } from "./db.js";
+import { isInPlace, TELLS_NO_MORE, type Tells } from "./in-place.js";
 import { postEntries } from "./ledger.js";
 import { type Row, requiredDate } from "./rows.js";
 
@@ -23,6 +24,8 @@ export interface AdvanceRow {
   readonly unknown_since: string | null;
   /** Which call is about to be sent, whose first time is then kept. */
   readonly sending: ProviderCall | null;
+  /** A send follows, and may go out only where the data still is what the writer takes it for. */
+  readonly in_place_only: boolean;
   /** Renews the lease (the work goes on), or null: the lease is given back. */
   readonly lease_ms: number | null;
   /** With no lease: due again in so long, or null: nothing is left to do. */
@@ -118,19 +121,21 @@ export interface Advanced {
 /**
  * Writes the progress of many attempts in one statement and one commit: the attempt, and with it the payment's
  * status, timeline, outbox, review and the stored response. All or nothing for each row: a row whose fence, state or
- * payment version is not what the writer read changes nothing and yields null; that worker has lost the attempt and
- * must make no further call for it. The only function that writes a payment's status.
+ * payment version is not what the writer read, or that is `in_place_only` in a database that is not, changes nothing
+ * and yields null; that worker makes no further call before it has read why. The only function that writes a
+ * payment's status.
  */
 export async function advanceAttempts(
   db: Queryable,
   rows: readonly AdvanceRow[],
+  tells: Tells = TELLS_NO_MORE,
 ): Promise<(Advanced | null)[]> {
   const advanced = await db<Row[]>`
     with input as materialized (
       select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as x(
         tenant_id text, attempt_id text, payment_id text, fence bigint, from_state attempt_state,
         to_state attempt_state, from_version int, provider_payment_id text, unresolved boolean, key_spent boolean,
-        fence_round int, waits int, wait_reason text, unknown_since timestamptz, sending text, lease_ms float8,
+        fence_round int, waits int, wait_reason text, unknown_since timestamptz, sending text, in_place_only boolean, lease_ms float8,
         due_in_ms float8, payment json, refund json, ledger json, merchant_order_id text, operation text, idempotency_key text,
         run int, key json, timeline json, event json, review json, close_review boolean, instruction text)
     ), owned as materialized (
@@ -139,8 +144,9 @@ export async function advanceAttempts(
                                and a.fence = i.fence and a.state = i.from_state for update) a
         cross join lateral (select from payments p where p.tenant_id = i.tenant_id and p.id = i.payment_id
                                and (i.from_version is null or p.version = i.from_version) for update) p
-       where i.refund is null or (i.refund ->> 'from_version')::int = (
-         select r.version from refunds r where r.tenant_id = i.tenant_id and r.id = i.refund ->> 'id')
+       where (i.refund is null or (i.refund ->> 'from_version')::int = (
+         select r.version from refunds r where r.tenant_id = i.tenant_id and r.id = i.refund ->> 'id'))
+         and (not i.in_place_only or ${isInPlace(db, tells)})
     ), moved as (
       update attempts a
          set state = i.to_state,

@@ -3,6 +3,7 @@ import type { EarlierRun } from "../domain/earlier-runs.js";
 import type { Payment, PaymentStatus } from "../domain/payment.js";
 import type { Refund, RefundStatus } from "../domain/refund.js";
 import type { Queryable } from "./db.js";
+import { isInPlace, TELLS_NO_MORE, type Tells } from "./in-place.js";
 import {
   attemptOf,
   dateOrNull,
@@ -26,6 +27,7 @@ export interface ClaimRequest {
   /** The account that this worker speaks for; null while it is not known, and then no create is marked. */
   readonly account: string | null;
   readonly livemode: boolean;
+  readonly tells: Tells;
   /** `left`: only what a worker left with a lease that has ended. */
   readonly which: "due" | "left";
 }
@@ -44,7 +46,7 @@ export interface ClaimedAttempt {
 /**
  * Claims due attempts: raises their fence and leases them, so that the writes of any earlier owner are refused from
  * here on. For a fresh attempt the claim is also the record that its first call is about to be sent; a later run of a key
- * asks first, since an earlier one may have been sent after all. An attempt under a live lease is never taken, however due
+ * asks first, since an earlier one may have been sent after all, and so does one in a database that is not in place. An attempt under a live lease is never taken, however due
  * it is. The form for a database that cannot lock across tenants would first select and then update with the same
  * conditions; it belongs here, behind this one function.
  */
@@ -55,7 +57,8 @@ export async function claimAttempts(db: Queryable, request: ClaimRequest): Promi
              a.state = 'started' and a.run = 1 and a.livemode = ${request.livemode}
                and a.created_at > now() - ${request.retryBudgetMs}::float8 * interval '1 millisecond'
                and ${request.account}::text is not null
-               and coalesce(a.provider_account, ${request.account}::text) = ${request.account}::text as fresh
+               and coalesce(a.provider_account, ${request.account}::text) = ${request.account}::text
+               and ${isInPlace(db, request.tells)} as fresh
         from attempts a
        where a.due_at <= now()
          and ${
@@ -166,6 +169,8 @@ export async function hurryEarlierRuns(
 export interface Held {
   readonly payment: Payment;
   readonly refund: Refund | null;
+  /** The data stands where it was recorded to stand, and no recovery is under way. */
+  readonly inPlace: boolean;
 }
 
 /** Null: the attempt is no longer held under this fence, or has moved on. */
@@ -177,13 +182,15 @@ export async function readHeld(
     readonly fence: number;
     readonly state: string;
   },
+  tells: Tells = TELLS_NO_MORE,
 ): Promise<Held | null> {
   const [row] = await db<Row[]>`
-    select a.provider_payment_id, ${db.unsafe(OF_PAYMENT)}, ${db.unsafe(OF_REFUND)}
+    select a.provider_payment_id, ${isInPlace(db, tells)} as in_place, ${db.unsafe(OF_PAYMENT)}, ${db.unsafe(OF_REFUND)}
       from attempts a
       join payments p on p.tenant_id = a.tenant_id and p.id = a.payment_id
       left join refunds r on r.tenant_id = a.tenant_id and r.id = a.refund_id
      where a.tenant_id = ${held.tenantId} and a.id = ${held.attemptId} and a.fence = ${held.fence}
        and a.state = ${held.state}::attempt_state`;
-  return row === undefined ? null : { payment: paymentOf(row), refund: refundOf(row) };
+  if (row === undefined) return null;
+  return { payment: paymentOf(row), refund: refundOf(row), inPlace: row["in_place"] as boolean };
 }

@@ -24,6 +24,7 @@ async function claimedByHand(count = 1): Promise<Claimed> {
     retryBudgetMs: 120_000,
     account: account.type === "known" ? account.accountId : null,
     livemode: false,
+    tells: harness.deps.recovery.tells,
     which: "due",
   });
   return { harness, claimed };
@@ -54,6 +55,7 @@ function endOf({ attempt, payment }: ClaimedAttempt, changes: Partial<AdvanceRow
     wait_reason: null,
     unknown_since: null,
     sending: null,
+    in_place_only: false,
     lease_ms: null,
     due_in_ms: null,
     payment: {

@@ -20,6 +20,7 @@ async function claimedViews(harness: Harness, count: number): Promise<ChargeView
     retryBudgetMs: 120_000,
     account: null,
     livemode: false,
+    tells: deps.recovery.tells,
     which: "due",
   });
   const policy = {
@@ -63,7 +64,7 @@ test("outcomes that are recorded together share a statement, and a stale one amo
   const [first, stale, last] = views;
   if (first === undefined || stale === undefined || last === undefined)
     throw new Error("three were accepted");
-  const deps = { ...harness.deps, advances: createAdvanceBatch(harness.deps.db) };
+  const deps = { ...harness.deps, advances: createAdvanceBatch(harness.deps.db, harness.deps.recovery) };
   const record = (view: ChargeView) =>
     recordOutcome(
       deps,

@@ -22,6 +22,7 @@ function requestOf(harness: Harness, changes: Partial<ClaimRequest> = {}): Claim
     retryBudgetMs: 120_000,
     account: account.accountId,
     livemode: false,
+    tells: harness.deps.recovery.tells,
     which: "due",
     ...changes,
   };

@@ -20,6 +20,7 @@ test("a payment takes four commits: accept, claim, id, outcome", async () => {
     retryBudgetMs: deps.settings.retryBudgetMs,
     account: account.accountId,
     livemode: false,
+    tells: deps.recovery.tells,
     which: "due",
   });
   if (claimed === undefined) throw new Error("nothing was due");

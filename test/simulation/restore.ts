@@ -93,6 +93,12 @@ export class Restore {
     await this.#database.keep();
   }
 
+  /** Since when nothing may be sent: from the move on where it can be seen; null: everything may. */
+  get heldBackSinceMs(): number | null {
+    if (this.recoveringSinceMs === null && this.#isBegun) return null;
+    return this.#plan.move === "asked_for" ? this.recoveringSinceMs : (this.loss?.restoredAtMs ?? null);
+  }
+
   /** Where nothing tells of the move, no process is started before a person has said that it has happened. */
   get mayStart(): boolean {
     return this.loss === null || this.#plan.move !== "asked_for" || this.#isBegun;

@@ -66,10 +66,6 @@ function never(): Promise<never> {
 export class SimulatedProcess implements Owner {
   readonly name: string;
   readonly account: string;
-  /** Of when what it knows of the database's moves and of a recovery is. */
-  knownAtMs = -1;
-  /** Of when the last answer is, which may have come too late to be believed. */
-  #readAtMs = -1;
   /** Resolves when it dies: whoever is connected to it sees that. */
   readonly dead: Promise<"dead">;
   alive = true;
@@ -105,7 +101,6 @@ export class SimulatedProcess implements Owner {
     let recovery: RecoveryWatch;
     try {
       recovery = await RecoveryWatch.open(db, log);
-      this.knownAtMs = this.#readAtMs;
     } catch (error) {
       this.kill(`at its start: ${(error as Error).message}`);
       return;
@@ -136,7 +131,6 @@ export class SimulatedProcess implements Owner {
       if (isSettled()) return;
       try {
         await this.#deps?.recovery.check();
-        this.knownAtMs = this.#readAtMs;
       } finally {
         scheduler.plan(settings.databaseCheckIntervalMs, null, () => this.run("database check", look), this);
       }
@@ -184,7 +178,7 @@ export class SimulatedProcess implements Owner {
       meter: NO_METER,
       settings,
       accepter: createAccepter(db),
-      advances: createAdvanceBatch(db),
+      advances: createAdvanceBatch(db, recovery),
       outcomes: new OutcomeHub((attemptId) => this.#parts.settled(this, attemptId)),
       due: {
         accepted: () => due("attempts", 0),
@@ -260,7 +254,6 @@ export class SimulatedProcess implements Owner {
           await executed(what);
           back(() => {
             if (fate === "cut_after") return reject(lostConnection());
-            if (what === "readRecovery") this.#readAtMs = atMs;
             settle();
           });
         },

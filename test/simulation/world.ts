@@ -40,6 +40,8 @@ const PROCESSES = 2;
 const LOOKS_AFTER_MS = [60_000, 400_000, 800_000, 1_200_000, 1_600_000];
 /** Until it is looked again whether processes may be started. */
 const HELD_MS = 1_000;
+/** As docs/guarantees.md has it: a send goes out this soon after its mark, or is marked again. */
+const MARKED_WITHIN_MS = 5_000;
 
 /** One simulation: its time, its processes, the provider, the network between them, merchants and customers. */
 export class World {
@@ -235,13 +237,17 @@ export class World {
     });
   }
 
-  /** While the database recovers nothing is sent by a process that has seen that it does. */
+  /**
+   * From the moment that anything tells of it, nothing is sent until the database has recovered, whatever a process knows:
+   * but for what was marked in the rows before, which is on its way.
+   */
   #watchSend(process: SimulatedProcess, key: string): "unaware" | "aware" {
-    const { recoveringSinceMs = null, loss = null } = this.restore ?? {};
-    if (recoveringSinceMs !== null && process.knownAtMs > recoveringSinceMs) {
+    const { heldBackSinceMs = null, loss = null } = this.restore ?? {};
+    const isOnItsWay = (sinceMs: number) => this.scheduler.nowMs <= sinceMs + MARKED_WITHIN_MS;
+    if (heldBackSinceMs !== null && !isOnItsWay(heldBackSinceMs)) {
       this.fault(`${key} was sent by ${process.name} while the database recovers`);
     }
-    return loss !== null && process.knownAtMs <= loss.restoredAtMs ? "unaware" : "aware";
+    return loss !== null && isOnItsWay(loss.restoredAtMs) ? "unaware" : "aware";
   }
 
   isLostReview(reviewId: string): boolean {

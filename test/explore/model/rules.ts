@@ -14,7 +14,7 @@ const LINES = {
     line: "if (again !== null) return again;",
   },
   /** What was decided in time and would go out too late does not. */
-  lateCallsAreNotMade: { file: "src/operations/run-attempt.ts", line: 'if (isLate()) return "late";' },
+  lateCallsAreNotMade: { file: "src/operations/run-attempt.ts", line: 'if (isLate?.() === true) return "late";' },
   /** Only an attempt within its budget is sent at once; an older one is asked about first. */
   freshIsYoung: {
     file: "src/store/attempts.ts",
@@ -33,7 +33,7 @@ const LINES = {
   /** Only an attempt of the worker's own account is sent at once. */
   freshIsOurAccount: {
     file: "src/store/attempts.ts",
-    line: "and coalesce(a.provider_account, ${request.account}::text) = ${request.account}::text as fresh",
+    line: "and coalesce(a.provider_account, ${request.account}::text) = ${request.account}::text",
   },
   /** While the database recovers, nothing new is accepted: no payment, and nothing that follows one. */
   recoveryAcceptsNothing: {
