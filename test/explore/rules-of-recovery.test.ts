@@ -112,19 +112,30 @@ describe("without the question about a key's earlier runs", () => {
 });
 
 describe("without the rule that a database which recovers only asks", () => {
+  const SENT_WHILE_RECOVERING = [
+    "a backup from right after the request is put back",
+    "a worker claims the charge of pay_1",
+    "Stripe executes the find",
+    "the worker hears of the find: absent; next: create",
+    "=> create is sent while the database recovers",
+  ];
+
   test("a create goes out before it is known what was sent", async () => {
     const patch = {
       file: "src/operations/ask-only.ts",
       find: "if (sends.has(name) && isRecovering())",
       replace: "if (sends.has(name) && isRecovering === undefined)",
     };
-    expect(await plotWithout([patch], RECOVERED_ROW)).toEqual([
-      "a backup from right after the request is put back",
-      "a worker claims the charge of pay_1",
-      "Stripe executes the find",
-      "the worker hears of the find: absent; next: create",
-      "=> create is sent while the database recovers",
-    ]);
+    expect(await plotWithout([patch], RECOVERED_ROW)).toEqual(SENT_WHILE_RECOVERING);
+  });
+
+  test("in the statement that marks a send, one goes out by a worker that has not looked", async () => {
+    const patch = {
+      file: "src/store/advance.ts",
+      find: "and (not i.in_place_only or ${isInPlace(db, tells)})",
+      replace: "",
+    };
+    expect(await plotWithout([patch], RECOVERED_ROW)).toEqual(SENT_WHILE_RECOVERING);
   });
 
   test("at the accept, a key whose rows are lost charges again once Stripe has forgotten it", async () => {

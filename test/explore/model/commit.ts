@@ -1,6 +1,6 @@
 import type { Ref } from "../refs.js";
 import type { Context } from "./context.js";
-import { decide, readingOf } from "./decide.js";
+import { decide, knowsThatItRecovers, readingOf } from "./decide.js";
 import type { Decided, Occasion } from "./decided.js";
 import { brokenBySending, leftAnEnd } from "./invariants.js";
 import type { Request } from "./request.js";
@@ -10,7 +10,7 @@ import type { To } from "./step.js";
 import { advance } from "./store.js";
 import { isSend } from "./stripe.js";
 import type { Outcome } from "./wire.js";
-import { isRecovering, type Run, type RunStep, type World, withoutRun, withRun } from "./world.js";
+import { type Run, type RunStep, type World, withoutRun, withRun } from "./world.js";
 
 /**
  * The worker commits what follows from the occasion, as `commit` of run-attempt.ts: what has changed meanwhile is read
@@ -106,7 +106,7 @@ function writes(
   // Where it holds the fence, nobody else has written the attempt.
   const attempt = run.stale ?? present.attempt;
   const { earlierRuns } = run;
-  const known = { ...present, attempt, earlierRuns, recovering: isRecovering(world) };
+  const known = { ...present, attempt, earlierRuns, recovering: knowsThatItRecovers(context, world) };
   const isOutdated = run.payment !== present.payment;
   // The look at what has changed names the fence, too.
   if (run.stale !== null && isOutdated) return null;

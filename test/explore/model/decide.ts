@@ -17,6 +17,7 @@ import type { Tables } from "./rows.js";
 import { isKeptBack, requestOf } from "./send.js";
 import { readAttempt, readPayment, readRefund } from "./store.js";
 import { isSend } from "./stripe.js";
+import { isRecovering, type World } from "./world.js";
 
 /** The decisions that src/operations/run-attempt.ts asks for, made by the shipped code from rows of the model. */
 
@@ -27,6 +28,11 @@ export function readingOf(tables: Tables, at: number): Reading {
   if (attempt === undefined || payment === undefined) throw new Error(`there is no attempt ${at}`);
   const refund = tables.refunds.find(({ value }) => value.id === attempt.value.refund_id) ?? null;
   return { attempt, payment, refund };
+}
+
+/** A worker that has not looked is told by the mark of its send, and looks. */
+export function knowsThatItRecovers({ rules }: Context, world: World): boolean {
+  return isRecovering(world) && rules.marksOnlyInPlace;
 }
 
 export function viewOf(context: Context, known: Known, moment: number): ChargeView {

@@ -8,13 +8,21 @@ const LINES = {
     file: "src/store/advance.ts",
     line: "and a.fence = i.fence and a.state = i.from_state for update",
   },
+  /** However old a worker's view of the database is, a send is marked only where it is in its place. */
+  marksOnlyInPlace: {
+    file: "src/store/advance.ts",
+    line: "and (not i.in_place_only or ${isInPlace(db, tells)})",
+  },
   /** A look that may be older than what was written since is not believed: the question is put again. */
   oldLooksAreNotBelieved: {
     file: "src/operations/run-attempt.ts",
     line: "if (again !== null) return again;",
   },
   /** What was decided in time and would go out too late does not. */
-  lateCallsAreNotMade: { file: "src/operations/run-attempt.ts", line: 'if (isLate?.() === true) return "late";' },
+  lateCallsAreNotMade: {
+    file: "src/operations/run-attempt.ts",
+    line: 'if (isLate?.() === true) return "late";',
+  },
   /** Only an attempt within its budget is sent at once; an older one is asked about first. */
   freshIsYoung: {
     file: "src/store/attempts.ts",

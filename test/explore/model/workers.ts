@@ -2,7 +2,7 @@ import type { Ref } from "../refs.js";
 import { OTHER_ACCOUNT, OUR_ACCOUNT } from "./accounts.js";
 import { commits, sends } from "./commit.js";
 import type { Context } from "./context.js";
-import { firstStepOf, isTooLate, readingOf, viewOf } from "./decide.js";
+import { firstStepOf, isTooLate, knowsThatItRecovers, readingOf, viewOf } from "./decide.js";
 import { earlierRunsOf, hurryEarlierRuns } from "./earlier-runs.js";
 import type { Request } from "./request.js";
 import { executed, isTooOld, waysOf, withFlying } from "./requests.js";
@@ -13,7 +13,7 @@ import { claim, endLease } from "./store.js";
 import { isSend } from "./stripe.js";
 import { outcomeOf } from "./wire.js";
 import { nameOf, wordsOf, wordsOfWay } from "./words.js";
-import { isRecovering, type Run, sorted, type World, withoutRun, withRun } from "./world.js";
+import { type Run, sorted, type World, withoutRun, withRun } from "./world.js";
 
 /**
  * The workers, in the loop of src/operations/run-attempt.ts. A call goes out in the same step as the commit before it:
@@ -45,7 +45,7 @@ function takes(context: Context, world: World, at: number, account: string | nul
   const reading = readingOf(tables, at);
   const { payment, refund } = reading;
   const earlierRuns = earlierRunsOf(context, tables, at);
-  const known = { ...reading, earlierRuns, recovering: isRecovering(world) };
+  const known = { ...reading, earlierRuns, recovering: knowsThatItRecovers(context, world) };
   const first = firstStepOf(context, known, account, markedNow, world.moment);
   const run: Omit<Run, "step"> = { at, stale: null, payment, refund, account, earlierRuns };
   const says = () => {
@@ -58,7 +58,7 @@ function takes(context: Context, world: World, at: number, account: string | nul
     return;
   }
   const { call } = first.request.value;
-  if (isRecovering(world) && isSend(call) && isKeptBack(context, call)) {
+  if (known.recovering && isSend(call) && isKeptBack(context, call)) {
     const hears = { type: "hears", request: first.request, outcome: keptBack(context, call) } as const;
     to(withRun(others, context.refs.runs.of({ ...run, step: hears })), says);
     return;
@@ -124,7 +124,11 @@ function waits(context: Context, world: World, ref: Ref<Run>, request: Ref<Reque
   mayHearNothing(context, world, ref, request, to);
   // The call had not gone out yet: its process was stopped just before.
   const { at, earlierRuns } = ref.value;
-  const known = { ...readingOf(world.tables, at), earlierRuns, recovering: isRecovering(world) };
+  const known = {
+    ...readingOf(world.tables, at),
+    earlierRuns,
+    recovering: knowsThatItRecovers(context, world),
+  };
   const view = viewOf(context, known, world.moment);
   if (isTooLate(context, view, request.value.call)) findsItLate(context, world, ref, to);
 }
