@@ -7,10 +7,23 @@ export function eventFaults(rows: EndState, world: World): string[] {
     ...rows.payments.flatMap(({ id, status }) => historyFaults(id, status, rows)),
     ...rows.refunds.flatMap(({ id, status }) => refundHistoryFaults(id, status, rows)),
     ...rows.providerEvents
-      .filter((event) => event.state !== "applied" && !isOfLost(event, rows, world))
+      .filter(
+        (event) =>
+          event.state !== "applied" && !isOfLost(event, rows, world) && !isOfNobody(event, rows, world),
+      )
       .map((event) => `${event.type} ${event.event_id} is ${event.state}: ${event.outcome ?? ""}`),
     ...deliveryFaults(rows, world),
   ];
+}
+
+/** Of an object whose marks were made to name another attempt, and that no row has by its id: a person sees it parked. */
+function isOfNobody(
+  { object_id: id, state }: EndState["providerEvents"][number],
+  rows: EndState,
+  world: World,
+): boolean {
+  const isKnown = rows.attempts.some((attempt) => attempt.provider_payment_id === id);
+  return state === "parked" && world.tampered.has(id, "marks") && !isKnown;
 }
 
 /** Of an object that stands for nothing any more: its row was lost, and no money moved on it. */
