@@ -182,7 +182,7 @@ export function listBalanceTransactions(call: Call): ListBody<Stripe.BalanceTran
   if (payout !== null && call.realm.tables.payout.get(payout) === undefined) {
     throw resourceMissing(400, "payout", payout, "payout");
   }
-  const page = pageOf(call, call.realm.tables.balance_transaction.oldestFirst(), {
+  const page = pageOf(call, call.realm.tables.balance_transaction, {
     kind: "balance transaction",
     url: "/v1/balance_transactions",
     matches: ({ transaction, payout: paidOutWith }) =>

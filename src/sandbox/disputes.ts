@@ -200,7 +200,7 @@ export function retrieveDispute(call: Call): Stripe.Dispute {
 export function listDisputes(call: Call): ListBody<Stripe.Dispute> {
   const paymentIntent = textOf(call.params, "payment_intent");
   const charge = textOf(call.params, "charge");
-  return pageOf(call, call.realm.tables.dispute.oldestFirst(), {
+  return pageOf(call, call.realm.tables.dispute, {
     kind: "dispute",
     url: "/v1/disputes",
     matches: (dispute) =>

@@ -3,12 +3,13 @@ import {
   existsSync,
   mkdirSync,
   openSync,
-  readFileSync,
+  readSync,
   renameSync,
   writeFileSync,
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
+import { StringDecoder } from "node:string_decoder";
 import type Stripe from "stripe";
 import type { KeyRecord } from "./key-record.js";
 import type { StoredPaymentMethod } from "./payment-methods.js";
@@ -38,6 +39,8 @@ interface EventShape {
 }
 
 const FILE_NAME = "journal.jsonl";
+/** Bytes. */
+const READ_AT_ONCE = 1_048_576;
 
 /**
  * Append-only file, one line a request. A line is in the operating system's hands before the answer goes out, which
@@ -54,20 +57,16 @@ export class Journal {
   }
 
   /** Every operation kept. A last line cut short by a kill is left out: its request was not answered. */
-  read(): JournalOperation[] {
-    if (!existsSync(this.#path)) return [];
-    const lines = readFileSync(this.#path, "utf8").split("\n");
-    const operations: JournalOperation[] = [];
-    for (const [index, line] of lines.entries()) {
+  *read(): Generator<JournalOperation> {
+    if (!existsSync(this.#path)) return;
+    let number = 0;
+    for (const { line, isWhole } of linesOf(this.#path)) {
+      number += 1;
       if (line === "") continue;
-      try {
-        operations.push(...expand(JSON.parse(line) as JournalOperation[]));
-      } catch (error) {
-        if (index >= lines.length - 1) break;
-        throw new Error(`sandbox journal ${this.#path}: line ${index + 1} is unreadable`, { cause: error });
-      }
+      const operations = parsed(line);
+      if (operations !== null) yield* expand(operations);
+      else if (isWhole) throw new Error(`sandbox journal ${this.#path}: line ${number} is unreadable`);
     }
-    return operations;
   }
 
   append(operations: JournalOperation[]): void {
@@ -87,6 +86,33 @@ export class Journal {
 
   close(): void {
     closeSync(this.#file);
+  }
+}
+
+/** Null: it is cut short. */
+function parsed(line: string): JournalOperation[] | null {
+  try {
+    return JSON.parse(line) as JournalOperation[];
+  } catch {
+    return null;
+  }
+}
+
+/** Lines one by one: a journal may be longer than the longest string. `isWhole`: its end was written. */
+function* linesOf(path: string): Generator<{ readonly line: string; readonly isWhole: boolean }> {
+  const file = openSync(path, "r");
+  try {
+    const decoder = new StringDecoder("utf8");
+    const bytes = Buffer.allocUnsafe(READ_AT_ONCE);
+    let rest = "";
+    for (let read = readSync(file, bytes); read > 0; read = readSync(file, bytes)) {
+      const lines = (rest + decoder.write(bytes.subarray(0, read))).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) yield { line, isWhole: true };
+    }
+    yield { line: rest + decoder.end(), isWhole: false };
+  } finally {
+    closeSync(file);
   }
 }
 

@@ -2,7 +2,7 @@ import type Stripe from "stripe";
 import { AFTER_CHARGE_OPERATIONS } from "./after-charge-operations.js";
 import { type Call, paymentIntentOf } from "./call.js";
 import { resourceMissing } from "./errors.js";
-import { pageOf } from "./object-lists.js";
+import { listed, pageOf } from "./object-lists.js";
 import { names, type Operation } from "./operation.js";
 import { namesOf, PAGE_PARAMETERS, textOf } from "./parameters.js";
 import { type ListBody, listPaymentIntents, searchPaymentIntents } from "./payment-intent-lists.js";
@@ -171,17 +171,13 @@ function found<T>(call: Call, object: T | undefined, kind: string): T {
 function listEvents(call: Call): ListBody<Stripe.Event> {
   const type = textOf(call.params, "type");
   const types = namesOf(call.params, "types");
-  return pageOf(
-    call,
-    call.realm.events.map(({ event }) => event),
-    {
-      kind: "event",
-      url: "/v1/events",
-      matches: (event) =>
-        (type === null || matchesType(event.type, type)) &&
-        (types.length === 0 || types.some((each) => matchesType(event.type, each))),
-    },
-  );
+  return pageOf(call, listed(call.realm.events.map(({ event }) => event)), {
+    kind: "event",
+    url: "/v1/events",
+    matches: (event) =>
+      (type === null || matchesType(event.type, type)) &&
+      (types.length === 0 || types.some((each) => matchesType(event.type, each))),
+  });
 }
 
 function matchesType(type: string, wanted: string): boolean {

@@ -89,7 +89,7 @@ export function retrievePayout(call: Call): Stripe.Payout {
 /** `GET /v1/payouts` */
 export function listPayouts(call: Call): ListBody<Stripe.Payout> {
   const status = enumOf(call.params, "status", STATUSES);
-  return pageOf(call, call.realm.tables.payout.oldestFirst(), {
+  return pageOf(call, call.realm.tables.payout, {
     kind: "payout",
     url: "/v1/payouts",
     matches: (payout) => status === null || payout.status === status,

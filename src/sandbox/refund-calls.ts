@@ -129,7 +129,7 @@ export function cancelRefund(call: Call): Stripe.Refund {
 export function listRefunds(call: Call): ListBody<Stripe.Refund> {
   const paymentIntent = textOf(call.params, "payment_intent");
   const charge = textOf(call.params, "charge");
-  return pageOf(call, call.realm.tables.refund.oldestFirst(), {
+  return pageOf(call, call.realm.tables.refund, {
     kind: "refund",
     url: "/v1/refunds",
     matches: (refund) =>

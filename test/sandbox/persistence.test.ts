@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type Stripe from "stripe";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { startSandbox } from "../../src/sandbox/index.js";
+import { Journal, type JournalOperation } from "../../src/sandbox/journal.js";
 import { SandboxProcess } from "./sandbox-process.js";
 import { bodyOf, CREATE, created, type ErrorBody, paid, send, stripeFor, TEST_KEY } from "./support.js";
 
@@ -155,6 +156,18 @@ describe("a sandbox with a state directory", () => {
     await second.stop();
     writeFileSync(journal, `{"broken"\n${readFileSync(journal, "utf8")}`);
     await expect(startSandbox({ stateDir })).rejects.toThrow("line 1 is unreadable");
+  });
+
+  it("reads a journal of any length, whatever stands at the edge of what is read at once", () => {
+    const journal = new Journal(stateDir);
+    const operations: JournalOperation[][] = [
+      [["setting", "xy", "€".repeat(1_000_000)]],
+      [["setting", "z", 1]],
+      [["setting", "z", "é".repeat(1_500_000)]],
+    ];
+    for (const each of operations) journal.append(each);
+    expect([...journal.read()]).toEqual(operations.flat());
+    journal.close();
   });
 
   it("keeps the journal to its owner and free of API keys", async () => {
