@@ -182,26 +182,37 @@ async function databaseFor(adminUrl: string, url: string, name: string): Promise
   return own.href;
 }
 
-const cluster = await startCluster({ durable: true });
-const sandbox = await run(["sandbox", "--port", "0", "--control-port", "0"], {});
-const slow = await run(
-  ["sandbox", "--port", "0", "--control-port", "0", "--latency-ms", String(LATENCY_MS)],
-  {},
-);
-try {
-  const sandboxUrl = (running: Running) => running.document["url"] ?? "";
-  const env = (databaseUrl: string, provider: Running) => ({
-    DATABASE_URL: databaseUrl,
-    STRIPE_API_BASE: sandboxUrl(provider),
-  });
-  const ended = await databaseFor(cluster.adminUrl, cluster.url, "bench_to_the_end");
-  const floor = await accepts(env(cluster.url, sandbox), cluster.url);
-  await toTheEnd(env(ended, sandbox), ended, floor);
-  await transactionsAlone(env(ended, sandbox), ended);
-  await withLatency(env(await databaseFor(cluster.adminUrl, cluster.url, "bench_latency"), slow));
-  await atRest();
-} finally {
-  await sandbox.stop();
-  await slow.stop();
-  await cluster.remove();
+async function everyFigure(): Promise<void> {
+  const cluster = await startCluster({ durable: true });
+  const sandbox = await run(["sandbox", "--port", "0", "--control-port", "0"], {});
+  const slow = await run(
+    ["sandbox", "--port", "0", "--control-port", "0", "--latency-ms", String(LATENCY_MS)],
+    {},
+  );
+  try {
+    const sandboxUrl = (running: Running) => running.document["url"] ?? "";
+    const env = (databaseUrl: string, provider: Running) => ({
+      DATABASE_URL: databaseUrl,
+      STRIPE_API_BASE: sandboxUrl(provider),
+    });
+    const ended = await databaseFor(cluster.adminUrl, cluster.url, "bench_to_the_end");
+    const floor = await accepts(env(cluster.url, sandbox), cluster.url);
+    await toTheEnd(env(ended, sandbox), ended, floor);
+    await transactionsAlone(env(ended, sandbox), ended);
+    await withLatency(env(await databaseFor(cluster.adminUrl, cluster.url, "bench_latency"), slow));
+    await atRest();
+  } finally {
+    await sandbox.stop();
+    await slow.stop();
+    await cluster.remove();
+  }
 }
+
+/** Figures that are asked for by name: `npm run bench -- doctor`. */
+const STEPS: Readonly<Record<string, (args: string[]) => Promise<void>>> = {
+  doctor: async (args) => (await import("./doctor.js")).benchDoctor(args),
+  reconcile: async (args) => (await import("./reconcile.js")).reconcileBench(args),
+};
+
+const [name = "", ...args] = process.argv.slice(2);
+await (STEPS[name] ?? everyFigure)(args);

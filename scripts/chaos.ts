@@ -1,8 +1,8 @@
 // `npm run chaos -- --minutes N`: real processes under load, killed again and again (docs/guarantees.md, "Real deaths").
 // Exit 1 when something was lost, doubled or left undone; the logs of all processes are then kept.
-import { parseArgs } from "node:util";
 import { describeReport } from "../test/chaos/describe-report.js";
 import { runChaos } from "../test/chaos/run.js";
+import { optionsFrom, runWith, WrongUsage, wholeNumber } from "./usage.js";
 
 const USAGE = `npm run chaos -- --minutes N [--seed S] [--callers C] [--keep]
 
@@ -22,33 +22,28 @@ interface Wanted {
   readonly keepLogs: boolean;
 }
 
-/** Null: what was typed makes no sense. */
-function wantedFrom(words: readonly string[]): Wanted | null {
-  try {
-    const { values } = parseArgs({
-      args: [...words],
-      options: {
-        minutes: { type: "string" },
-        seed: { type: "string" },
-        callers: { type: "string" },
-        keep: { type: "boolean", default: false },
-      },
-    });
-    const { minutes, seed = String(Date.now() % MOST_SEED), callers = "12", keep: keepLogs } = values;
-    const wanted = { minutes: Number(minutes), seed: Number(seed), callers: Number(callers), keepLogs };
-    const isSound =
-      wanted.minutes > 0 && Number.isSafeInteger(wanted.seed) && Number.isSafeInteger(wanted.callers);
-    return isSound && wanted.callers > 0 ? wanted : null;
-  } catch {
-    return null;
+/** Throws WrongUsage. */
+function wantedFrom(words: readonly string[]): Wanted {
+  const { minutes, seed, callers, keep } = optionsFrom(words, {
+    minutes: { type: "string" },
+    seed: { type: "string" },
+    callers: { type: "string" },
+    keep: { type: "boolean" },
+  });
+  if (minutes === undefined) throw new WrongUsage("--minutes is needed: for how long");
+  const long = Number(minutes);
+  if (!(long > 0 && Number.isFinite(long))) {
+    throw new WrongUsage(`--minutes: must be a number above 0, and is ${JSON.stringify(minutes)}`);
   }
+  return {
+    minutes: long,
+    seed: wholeNumber("seed", seed ?? String(Date.now() % MOST_SEED), 0),
+    callers: wholeNumber("callers", callers ?? "12"),
+    keepLogs: keep === true,
+  };
 }
 
-const wanted = wantedFrom(process.argv.slice(2));
-if (wanted === null) {
-  console.error(USAGE);
-  process.exitCode = 2;
-} else {
+async function chaos(wanted: Wanted): Promise<number> {
   const endsAt = Date.now() + wanted.minutes * MINUTE_MS;
   const report = await runChaos({
     ...wanted,
@@ -57,5 +52,8 @@ if (wanted === null) {
     say: (line) => console.log(line),
   });
   console.log(describeReport(report));
-  if (report.faults.length > 0) process.exitCode = 1;
+  return report.faults.length > 0 ? 1 : 0;
 }
+
+const words = process.argv.slice(2);
+process.exitCode = await runWith(USAGE, words, () => chaos(wantedFrom(words)));

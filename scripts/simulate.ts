@@ -1,10 +1,11 @@
 // `npm run simulate`: seeded simulations of the real operations and workers on a PostgreSQL of their own
 // (test/simulation/README.md). Exit 1 when a seed shows a fault.
-import { parseArgs } from "node:util";
 import { describeReport } from "../test/simulation/describe-report.js";
 import { runSeed } from "../test/simulation/run-seed.js";
 import { openSimulatedDatabase } from "../test/simulation/simulated-database.js";
+import { Sums } from "../test/simulation/sums.js";
 import { startCluster } from "../test/support/postgres-cluster.js";
+import { optionsFrom, runWith, WrongUsage, wholeNumber } from "./usage.js";
 
 const USAGE = `npm run simulate -- [--seed N | --from N --seeds M] [--story]
 
@@ -29,54 +30,46 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   isRead = false;
 });
 
-/** Null: what was typed makes no sense. */
-function wantedFrom(words: readonly string[]): Wanted | null {
-  try {
-    const { values } = parseArgs({
-      args: [...words],
-      options: {
-        seed: { type: "string" },
-        seeds: { type: "string" },
-        from: { type: "string" },
-        story: { type: "boolean", default: false },
-      },
-    });
-    const { seed, seeds = "100", from = "1", story: isWhole } = values;
-    const numbers = [seed ?? from, seed === undefined ? seeds : "1"].map(Number);
-    const [first = 0, count = 0] = numbers;
-    const isSound = numbers.every((number) => Number.isSafeInteger(number) && number > 0);
-    return isSound ? { from: first, count, isWhole } : null;
-  } catch {
-    return null;
+/** Throws WrongUsage. */
+function wantedFrom(words: readonly string[]): Wanted {
+  const { seed, seeds, from, story } = optionsFrom(words, {
+    seed: { type: "string" },
+    seeds: { type: "string" },
+    from: { type: "string" },
+    story: { type: "boolean" },
+  });
+  const isWhole = story === true;
+  if (seed === undefined) {
+    return { from: wholeNumber("from", from ?? "1"), count: wholeNumber("seeds", seeds ?? "100"), isWhole };
   }
+  if (seeds !== undefined || from !== undefined)
+    throw new WrongUsage("--seed is one seed, without --from and --seeds");
+  return { from: wholeNumber("seed", seed), count: 1, isWhole };
 }
 
 async function simulate({ from, count, isWhole }: Wanted): Promise<number> {
   const cluster = await startCluster({ durable: false });
   const database = await openSimulatedDatabase(cluster.url);
   const failed: number[] = [];
+  const sums = new Sums();
+  let done = 0;
   try {
     for (let seed = from; seed < from + count && isRead; seed += 1) {
       const report = await runSeed(seed, { database });
+      sums.add(report);
       if (report.faults.length > 0) failed.push(seed);
       if (report.faults.length > 0 || isWhole || count === 1) console.log(describeReport(report, isWhole));
-      const done = seed - from + 1;
+      done = seed - from + 1;
       if (done % TOLD_EVERY === 0) console.log(`${String(done)} seeds, ${String(failed.length)} with faults`);
     }
   } finally {
     await database.close();
     await cluster.remove();
   }
-  console.log(
-    failed.length === 0
-      ? `${String(count)} seeds from ${String(from)}: no fault`
-      : `${String(count)} seeds from ${String(from)}: faults in ${failed.join(", ")}`,
-  );
+  const found = failed.length === 0 ? "no fault" : `faults in ${failed.join(", ")}`;
+  console.log(`${String(done)} seeds from ${String(from)} (${String(sums)}): ${found}`);
   return failed.length;
 }
 
-const wanted = wantedFrom(process.argv.slice(2));
-if (wanted === null) {
-  console.error(USAGE);
-  process.exitCode = 2;
-} else if ((await simulate(wanted)) > 0) process.exitCode = 1;
+const words = process.argv.slice(2);
+process.exitCode = await runWith(USAGE, words, async () => ((await simulate(wantedFrom(words))) > 0 ? 1 : 0));

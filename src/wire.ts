@@ -120,7 +120,7 @@ export async function wire(
     probe: replaced.probe ?? (config.probes === null ? () => undefined : signalAt(config.probes)),
     meter,
     settings: config.settings,
-    accepter: createAccepter(db),
+    accepter: createAccepter(db, recovery),
     advances: createAdvanceBatch(db, recovery),
     outcomes: new OutcomeHub((attemptId) => outcomeHints.add(attemptId)),
     due: loops,
@@ -183,7 +183,7 @@ class WiredPawl implements Pawl {
       providerEvents: this.#providerEvents,
       deliveries: this.#deliveries,
       comparison: this.comparison,
-      doctor: new Doctor(this.deps, showDoctorRound),
+      doctor: new Doctor(this.deps, { onRound: showDoctorRound, random: Math.random }),
     });
   }
 

@@ -14,7 +14,7 @@ import { purgeExpired } from "../operations/purge-expired.js";
 import { showPayment } from "../operations/show-payment.js";
 import { migrate } from "../wire.js";
 import { findDatabase, loggerOf, withStore } from "./environment.js";
-import { CommandFailed, print, table } from "./output.js";
+import { CommandFailed, print, table, WrongUsage } from "./output.js";
 
 interface Json {
   readonly json?: boolean;
@@ -41,7 +41,7 @@ export function tenantsCommand(): Command {
     .requiredOption("--name <name>", "shown to people")
     .option(...JSON_OPTION)
     .action(async ({ name, json }: Json & { name: string }) => {
-      if (name.trim() === "") throw new CommandFailed("--name: must not be empty");
+      if (name.trim() === "") throw new WrongUsage("--name: must not be empty");
       const tenant = await withStore((store) => createTenant(store, name));
       print(json === true, tenant, [`${tenant.id}  ${tenant.name}`]);
     });
@@ -129,8 +129,7 @@ export function keysCommand(): Command {
 function readScopes(list: string): Scope[] {
   const names = list.split(",").map((name) => name.trim());
   const unknown = names.find((name) => !isScope(name));
-  if (unknown !== undefined)
-    throw new CommandFailed(`--scopes: ${unknown} is not one of ${SCOPES.join(", ")}`);
+  if (unknown !== undefined) throw new WrongUsage(`--scopes: ${unknown} is not one of ${SCOPES.join(", ")}`);
   return names.filter(isScope);
 }
 

@@ -3,7 +3,7 @@ import { type Violation, violationDocument } from "../domain/doctor.js";
 import { type DoctorReport, examine, explain, timeBefore } from "../operations/doctor.js";
 import type { Store } from "../wire.js";
 import { withStore } from "./environment.js";
-import { print, table } from "./output.js";
+import { print, table, WrongUsage } from "./output.js";
 import { readTime } from "./reconcile-command.js";
 
 const SOMETHING_IS_BROKEN = 3;
@@ -105,16 +105,17 @@ function lookedAt(looked: DoctorReport["looked"]): string {
   return `${payment} payments, ${attempt} attempts, ${event} events, ${key} keys, ${orderId} order ids`;
 }
 
-/** By the database's clock, as everything that it is compared with. */
+/** By the database's clock, as everything that it is compared with. Throws WrongUsage for a time that is to come. */
 async function sinceOf(store: Store, since: Since | undefined): Promise<Date> {
-  if (since instanceof Date) return since;
-  return timeBefore(store, since?.agoMs ?? DEFAULT_SINCE_MS);
+  if (!(since instanceof Date)) return timeBefore(store, since?.agoMs ?? DEFAULT_SINCE_MS);
+  if (since >= (await timeBefore(store, 0))) throw new WrongUsage("--since: must lie in the past");
+  return since;
 }
 
 function readSince(value: string): Since {
   const [, count, unit] = /^(\d{1,6})([mhd])$/.exec(value) ?? [];
   const unitMs = UNITS_MS[unit ?? ""];
-  if (count !== undefined && unitMs !== undefined) return { agoMs: Number(count) * unitMs };
+  if (Number(count) > 0 && unitMs !== undefined) return { agoMs: Number(count) * unitMs };
   try {
     return readTime(value);
   } catch {

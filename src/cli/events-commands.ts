@@ -2,7 +2,7 @@ import { Command } from "commander";
 import { listProviderEvents } from "../operations/list-provider-events.js";
 import { replayAllProviderEvents, replayProviderEvent } from "../operations/replay-provider-event.js";
 import { withStore } from "./environment.js";
-import { CommandFailed, print, table } from "./output.js";
+import { CommandFailed, print, table, WrongUsage } from "./output.js";
 
 interface Json {
   readonly json?: boolean;
@@ -55,7 +55,7 @@ export function eventsCommand(): Command {
     .option("--all", "every parked event")
     .option(...JSON_OPTION)
     .action(async (id: string | undefined, { all, json }: Json & { all?: boolean }) => {
-      if ((id === undefined) !== (all === true)) throw new CommandFailed("name one event, or --all");
+      if ((id === undefined) !== (all === true)) throw new WrongUsage("name one event, or --all");
       const replayed = await withStore(async (store) => {
         if (id === undefined) return replayAllProviderEvents(store);
         if (await replayProviderEvent(store, id)) return 1;

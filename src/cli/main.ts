@@ -12,7 +12,8 @@ import {
 } from "./data-commands.js";
 import { doctorCommand } from "./doctor-command.js";
 import { eventsCommand } from "./events-commands.js";
-import { CommandFailed } from "./output.js";
+import { findingsCommand } from "./finding-commands.js";
+import { CommandFailed, WrongUsage } from "./output.js";
 import { reconcileCommand } from "./reconcile-command.js";
 import { recoverCommand } from "./recover-command.js";
 import { reviewsCommand } from "./review-commands.js";
@@ -35,6 +36,7 @@ for (const command of [
   eventsCommand(),
   purgeCommand(),
   reconcileCommand(),
+  findingsCommand(),
   recoverCommand(),
   doctorCommand(),
   sandboxCommand(),
@@ -48,8 +50,18 @@ try {
 } catch (error) {
   process.exitCode = report(error);
 }
+await Promise.all([process.stdout, process.stderr].map(written));
 // What is still open now (a late answer, a kept-alive socket) must not keep the process.
 process.exit();
+
+/** A pipe takes 64 KiB at once, and what waits for its reader would be lost with the process. */
+function written(stream: NodeJS.WriteStream): Promise<void> {
+  return new Promise((resolve) => {
+    // Whoever read it has gone.
+    stream.once("error", () => resolve());
+    stream.write("", () => resolve());
+  });
+}
 
 /** Commander exits by itself otherwise, before streams are written. */
 function throwInsteadOfExit(command: Command): void {
@@ -73,5 +85,5 @@ function report(error: unknown): number {
   const named = error instanceof Error && error.name === "EmbeddedPostgresError";
   const line = expected || named ? error.message : `unexpected: ${unexpectedText(error)}`;
   process.stderr.write(`pawl: ${redactText(line)}\n`);
-  return 1;
+  return error instanceof WrongUsage ? WRONG_USAGE : 1;
 }

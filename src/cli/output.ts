@@ -1,6 +1,11 @@
 /** A refusal that the user can act on: one line on stderr, exit 1. */
 export class CommandFailed extends Error {
-  override readonly name = "CommandFailed";
+  override readonly name: string = "CommandFailed";
+}
+
+/** What was typed makes no sense, whatever the data: one line on stderr, exit 2. */
+export class WrongUsage extends CommandFailed {
+  override readonly name = "WrongUsage";
 }
 
 /** With `--json` one document and nothing else on stdout; otherwise the lines for people. */

@@ -1,14 +1,11 @@
 import { Command, InvalidArgumentError } from "commander";
 import { readConfig } from "../config.js";
 import { createLogger } from "../lib/log.js";
-import { reportOf } from "../operations/list-findings.js";
+import { findingsOf, reportOf } from "../operations/list-findings.js";
 import { type Pawl, wire } from "../wire.js";
 import { findDatabase, findProvider } from "./environment.js";
 import { CommandFailed, print } from "./output.js";
-import { reportCsv, reportDocument, reportLines } from "./reconcile-report.js";
-
-const DIFFERENCES_REMAIN = 3;
-const NOT_COMPARED = 1;
+import { CSV_HEADER, csvRow, exitCodeOf, reportDocument, reportLines } from "./reconcile-report.js";
 
 interface Options {
   readonly from?: Date;
@@ -33,26 +30,33 @@ async function reconcile({ from, to, json, csv }: Options, command: Command): Pr
     const { deps } = pawl;
     const { reconcileLagMs, reconcileWindowMs } = deps.settings;
     const latest = new Date(deps.clock.now().getTime() - reconcileLagMs);
-    const until = to === undefined || to > latest ? latest : to;
+    const isTooLate = to !== undefined && to > latest;
+    const until = to === undefined || isTooLate ? latest : to;
     const since = from ?? new Date(until.getTime() - reconcileWindowMs);
     if (since >= until) command.error("error: --from must be before --to, and before the lag");
+    if (isTooLate) {
+      process.stderr.write(
+        `pawl: nothing later than RECONCILE_LAG_MS ago is compared: ${until.toISOString()} is used for --to\n`,
+      );
+    }
     const id = await pawl.comparison.begin({ from: since, to: until });
     await pawl.comparison.drive(id);
     const report = await reportOf(deps, id);
     if (report === null) throw new CommandFailed(`the run ${id} is gone`);
-    if (csv === true)
-      process.stdout.write(
-        reportCsv(report)
-          .map((line) => `${line}\r\n`)
-          .join(""),
-      );
+    if (csv === true) await printCsv(findingsOf(deps, id));
     else print(json === true, reportDocument(report), reportLines(report));
     const { run, findings, isComplete } = report;
-    if (!isComplete) process.stderr.write(`pawl: there are more than ${findings.length} differences\n`);
+    if (!isComplete && csv !== true) {
+      process.stderr.write(`pawl: there are more than these ${findings.length} differences; --csv has all\n`);
+    }
     if (run.error !== null) process.stderr.write(`pawl: ${run.error}\n`);
-    if (findings.some(({ state }) => state === "open")) process.exitCode = DIFFERENCES_REMAIN;
-    else if (run.error !== null) process.exitCode = NOT_COMPARED;
+    process.exitCode = exitCodeOf(report);
   });
+}
+
+async function printCsv(findings: AsyncIterable<Parameters<typeof csvRow>[0]>): Promise<void> {
+  process.stdout.write(`${CSV_HEADER}\r\n`);
+  for await (const finding of findings) process.stdout.write(`${csvRow(finding)}\r\n`);
 }
 
 /** A wired process without listeners and workers; its attempts are driven by those that run elsewhere. */

@@ -1,12 +1,34 @@
 import { minorUnitDigits } from "../domain/currency.js";
 import { FINDING_KINDS, type Side } from "../domain/finding.js";
+import { resolutionsOf } from "../operations/accept-finding.js";
 import type { ReconciliationReport } from "../operations/list-findings.js";
 import { table } from "./output.js";
 
 type Finding = ReconciliationReport["findings"][number];
 
+export function findingDocument(finding: Finding) {
+  const { accepted } = finding;
+  return {
+    kind: finding.kind,
+    object_id: finding.objectId,
+    state: finding.state,
+    tenant_id: finding.tenantId,
+    payment_id: finding.paymentId,
+    detail: finding.detail,
+    ours: finding.ours,
+    theirs: finding.theirs,
+    first_seen_at: finding.firstSeenAt.toISOString(),
+    last_seen_at: finding.lastSeenAt.toISOString(),
+    closed_at: finding.closedAt?.toISOString() ?? null,
+    last_run: finding.lastRun,
+    accepted:
+      accepted === null ? null : { reason: accepted.reason, by: accepted.by, at: accepted.at.toISOString() },
+    allowed_resolutions: resolutionsOf(finding),
+  };
+}
+
 /** The report as one JSON document. Amounts are integers in the minor unit of the currency beside them. */
-export function reportDocument({ run, findings, isComplete, unfinished }: ReconciliationReport) {
+export function reportDocument({ run, counts, findings, isComplete, unfinished }: ReconciliationReport) {
   return {
     run: {
       id: run.id,
@@ -23,32 +45,20 @@ export function reportDocument({ run, findings, isComplete, unfinished }: Reconc
       finished_at: run.finishedAt?.toISOString() ?? null,
     },
     counts: {
-      /** False: there are more than are shown here. */
+      /** False: there are more than are shown here; they are counted all the same. */
       complete: isComplete,
-      open: count(findings, "open"),
-      repaired: count(findings, "repaired"),
-      gone: count(findings, "gone"),
+      open: counts.byState.get("open") ?? 0,
+      repaired: counts.byState.get("repaired") ?? 0,
+      gone: counts.byState.get("gone") ?? 0,
+      accepted: counts.byState.get("accepted") ?? 0,
       by_kind: Object.fromEntries(
         FINDING_KINDS.flatMap((kind) => {
-          const its = findings.filter((finding) => finding.kind === kind);
-          return its.length === 0 ? [] : [[kind, its.length]];
+          const its = counts.byKind.get(kind);
+          return its === undefined ? [] : [[kind, its]];
         }),
       ),
     },
-    findings: findings.map((finding) => ({
-      kind: finding.kind,
-      object_id: finding.objectId,
-      state: finding.state,
-      tenant_id: finding.tenantId,
-      payment_id: finding.paymentId,
-      detail: finding.detail,
-      ours: finding.ours,
-      theirs: finding.theirs,
-      first_seen_at: finding.firstSeenAt.toISOString(),
-      last_seen_at: finding.lastSeenAt.toISOString(),
-      closed_at: finding.closedAt?.toISOString() ?? null,
-      last_run: finding.lastRun,
-    })),
+    findings: findings.map(findingDocument),
     unfinished: {
       expired_leases: unfinished.expiredLeases,
       due_unknowns: unfinished.dueUnknowns,
@@ -68,8 +78,17 @@ export function reportDocument({ run, findings, isComplete, unfinished }: Reconc
   };
 }
 
-function count(findings: readonly Finding[], state: Finding["state"]): number {
-  return findings.filter((finding) => finding.state === state).length;
+const DIFFERENCES_REMAIN = 3;
+const NOT_COMPARED = 1;
+
+/**
+ * A comparison that has failed tells nothing of what differs, whatever older ones have left open, and comes first; what
+ * alone could not be read comes last.
+ */
+export function exitCodeOf({ run, counts }: Pick<ReconciliationReport, "run" | "counts">): number {
+  if (run.state === "failed") return NOT_COMPARED;
+  if (counts.byState.has("open")) return DIFFERENCES_REMAIN;
+  return run.error === null ? 0 : NOT_COMPARED;
 }
 
 const CSV_COLUMNS = [
@@ -90,9 +109,11 @@ const CSV_COLUMNS = [
   "closed_at",
 ] as const;
 
-/** One row a finding (RFC 4180), for a spreadsheet: amounts are decimals of the currency beside them. */
-export function reportCsv({ findings }: ReconciliationReport): string[] {
-  const rows = findings.map((finding) => [
+export const CSV_HEADER = CSV_COLUMNS.join(",");
+
+/** A finding's row (RFC 4180), for a spreadsheet: amounts are decimals of the currency beside them. */
+export function csvRow(finding: Finding): string {
+  const cells = [
     finding.kind,
     finding.state,
     finding.objectId,
@@ -108,8 +129,8 @@ export function reportCsv({ findings }: ReconciliationReport): string[] {
     finding.firstSeenAt.toISOString(),
     finding.lastSeenAt.toISOString(),
     finding.closedAt?.toISOString() ?? "",
-  ]);
-  return [CSV_COLUMNS.join(","), ...rows.map((row) => row.map((cell) => csvCell(cell ?? "")).join(","))];
+  ];
+  return cells.map((cell) => csvCell(cell ?? "")).join(",");
 }
 
 const NEEDS_QUOTES = /[",\r\n]/;
@@ -123,14 +144,13 @@ function csvCell(value: string): string {
 
 /** For people. */
 export function reportLines(report: ReconciliationReport): string[] {
-  const { run, findings, unfinished } = report;
-  const open = findings.filter((finding) => finding.state === "open");
-  const mended = findings.length - open.length;
-  const atLeast = report.isComplete ? "" : "at least ";
+  const { run, counts, findings, unfinished } = report;
+  const open = counts.byState.get("open") ?? 0;
+  const all = [...counts.byState.values()].reduce((sum, count) => sum + count, 0);
   const summary = [
     `${run.id}  ${run.state}  ${run.windowFrom.toISOString()} to ${run.windowTo.toISOString()}`,
-    `${run.objects} objects of ${run.provider} (${run.account}) compared: ${atLeast}${open.length} differences are open, ` +
-      `${atLeast}${mended} are closed`,
+    `${run.objects} objects of ${run.provider} (${run.account}) compared: ${open} differences are open, ` +
+      `${all - open} are closed`,
     ...(run.error === null ? [] : [run.error]),
     `our own side: ${unfinished.dueUnknowns} unknown outcomes are due, ${unfinished.expiredLeases} leases have ended, ` +
       `${unfinished.parkedEvents} events are parked, ${unfinished.openReviews} reviews are open`,
@@ -141,6 +161,7 @@ export function reportLines(report: ReconciliationReport): string[] {
     ),
   ];
   if (findings.length === 0) return [...summary, "No differences."];
+  const cut = report.isComplete ? [] : [`The first ${findings.length} are shown.`];
   const rows = findings.map((finding) => [
     finding.kind,
     finding.state,
@@ -150,10 +171,15 @@ export function reportLines(report: ReconciliationReport): string[] {
     shown(finding.theirs),
     finding.detail,
   ]);
-  return [...summary, "", ...table(["KIND", "STATE", "OBJECT", "PAYMENT", "OURS", "THEIRS", "WHAT"], rows)];
+  return [
+    ...summary,
+    ...cut,
+    "",
+    ...table(["KIND", "STATE", "OBJECT", "PAYMENT", "OURS", "THEIRS", "WHAT"], rows),
+  ];
 }
 
-function shown(side: Side | null): string {
+export function shown(side: Side | null): string {
   if (side === null) return "-";
   const amount = amountOf(side);
   const parts = [text(side, "status"), amount === null ? null : `${amount} ${text(side, "currency") ?? ""}`];

@@ -1,14 +1,15 @@
 import { Command } from "commander";
-import { type ReconciliationReport, reportOf } from "../operations/list-findings.js";
-import { beginRecoverySince, endRecoveryNow } from "../operations/recover.js";
+import { reportOf } from "../operations/list-findings.js";
+import { positionOf } from "../operations/reconcile-run.js";
+import { accountsAwaited, beginRecoverySince, endRecoveryNow, sinceToldOf } from "../operations/recover.js";
 import { withStore } from "./environment.js";
 import { CommandFailed, print } from "./output.js";
 import { readTime, withPawl } from "./reconcile-command.js";
-import { reportDocument, reportLines } from "./reconcile-report.js";
+import { exitCodeOf, reportDocument, reportLines } from "./reconcile-report.js";
 
-const DIFFERENCES_REMAIN = 3;
-/** Also where a list could not be read. */
 const NOT_ENDED = 1;
+const WAITING =
+  "waiting until each open attempt has had an answer: a running `attempts` worker (`pawl worker`) asks\n";
 
 interface Options {
   readonly since?: Date;
@@ -45,30 +46,42 @@ async function recover({ since, json }: Options, command: Command): Promise<void
   await withPawl(async ({ deps, comparison }) => {
     // Before the provider is asked who we are: where it is away, nothing is sent when it is back.
     await deps.recovery.begin("asked_for", null);
-    const id = await beginRecoverySince(deps, await comparison.accountOrThrow(), since);
+    const account = await comparison.accountOrThrow();
+    const from = await sinceToldOf(deps, since);
+    if (from < since) {
+      process.stderr.write(
+        `pawl: --since is later than what the data surely tells of: ${from.toISOString()} is used\n`,
+      );
+    }
+    const id = await beginRecoverySince(deps, account, from);
     let phase = "";
+    let isTold = false;
     const run = await comparison.drive(id, (now) => {
-      if (json !== true && now.phase !== phase) process.stderr.write(`${said(now)}\n`);
+      const isNew = now.phase !== phase;
       phase = now.phase;
+      if (isNew && json !== true) process.stderr.write(`${phase}: ${now.objects} objects\n`);
+      // Also beside a document for a program: without a worker it waits until a person starts one.
+      if (isTold || phase !== "attempts" || positionOf(now).since === null) return;
+      process.stderr.write(WAITING);
+      isTold = true;
     });
     const report = await reportOf(deps, id);
     if (report === null) throw new CommandFailed(`the run ${id} is gone`);
     await deps.recovery.check();
     const recovering = deps.recovery.current();
-    const document = { ...reportDocument(report), recovering: recovering !== null };
+    const awaited = recovering === null ? [] : await accountsAwaited(deps);
+    const document = {
+      ...reportDocument(report),
+      since: from.toISOString(),
+      recovering: recovering !== null,
+      accounts_awaited: awaited,
+    };
     print(json === true, document, [
       ...reportLines(report),
       recovering === null ? "Recovered; attempts are sent again." : "Still recovering; nothing is sent.",
+      ...awaited.map((account) => `Also to be recovered, with its credential: ${account}`),
     ]);
     if (run.error !== null) process.stderr.write(`pawl: ${run.error}\n`);
-    if (run.state === "failed" || recovering !== null) process.exitCode = NOT_ENDED;
-    else if (report.findings.some(({ state }) => state === "open")) process.exitCode = DIFFERENCES_REMAIN;
-    else if (run.error !== null) process.exitCode = NOT_ENDED;
+    process.exitCode = recovering === null ? exitCodeOf(report) : NOT_ENDED;
   });
-}
-
-function said({ phase, objects }: ReconciliationReport["run"]): string {
-  return phase === "attempts"
-    ? "attempts: until each open one has had an answer; a running `attempts` worker asks"
-    : `${phase}: ${objects} objects`;
 }

@@ -1,12 +1,18 @@
 import { Command } from "commander";
 import { REVIEW_RESOLUTIONS, type ReviewResolution } from "../domain/instruction.js";
-import { type ReviewEvidence, reviewDocument, reviewEvidenceDocument } from "../domain/review-document.js";
+import {
+  type Review,
+  type ReviewEvidence,
+  reviewDocument,
+  reviewEvidenceDocument,
+  versionOf,
+} from "../domain/review-document.js";
 import { containsCardNumber } from "../lib/card-number.js";
 import { listOpenReviews } from "../operations/list-reviews.js";
 import { showReview } from "../operations/read-reviews.js";
 import { resolveReviewByCommand } from "../operations/resolve-review.js";
 import { withStore } from "./environment.js";
-import { CommandFailed, print, table } from "./output.js";
+import { CommandFailed, print, table, WrongUsage } from "./output.js";
 
 interface Json {
   readonly json?: boolean;
@@ -36,12 +42,19 @@ function listCommand(): Command {
       const rows = open.map((review) => [
         review.id,
         review.paymentId,
+        subjectOf(review),
         review.reason,
         review.openedAt.toISOString(),
         review.resolution ?? "",
       ]);
-      print(json === true, { data }, table(["ID", "PAYMENT", "REASON", "OPENED", "RESOLVED AS"], rows));
+      const head = ["ID", "PAYMENT", "ABOUT", "REASON", "OPENED", "RESOLVED AS"];
+      print(json === true, { data }, table(head, rows));
     });
+}
+
+/** Which of the payment's attempts and objects it is about. */
+function subjectOf({ attemptKind, refundId, objectId }: Review): string {
+  return objectId ?? (refundId === null ? `its ${attemptKind}` : `refund ${refundId}`);
 }
 
 function showCommand(): Command {
@@ -68,6 +81,8 @@ function linesOf({ review, payment, refund, attempt, dueAt, timeline, allowed }:
   ]);
   return [
     `${review.id}  ${review.closedAt === null ? "open" : `closed by a ${review.closedBy}`}  ${review.reason}`,
+    `about ${subjectOf(review)}, version ${versionOf(review)}`,
+    ...review.formerReasons.map(({ reason, until }) => `until ${until}: ${reason}`),
     `${payment.id}  ${payment.status}  ${payment.amount} ${payment.currency}`,
     ...(refund === null
       ? []
@@ -78,10 +93,12 @@ function linesOf({ review, payment, refund, attempt, dueAt, timeline, allowed }:
       ? []
       : [`resolved as ${review.resolution} by ${review.resolvedBy}: ${review.resolutionReason}`]),
     ...table(["AT", "WHAT", "CALL", "OUTCOME", "REASON", "PROVIDER REQUEST"], entries),
-    ...table(
-      ["RESOLUTION", "WHAT IT DOES"],
-      allowed.map(({ resolution, does }) => [resolution, does]),
-    ),
+    ...(allowed.length === 0
+      ? []
+      : table(
+          ["RESOLUTION", "WHAT IT DOES"],
+          allowed.map(({ resolution, does }) => [resolution, does]),
+        )),
   ];
 }
 
@@ -89,6 +106,7 @@ interface Resolving extends Json {
   readonly as: string;
   readonly reason: string;
   readonly object?: string;
+  readonly version?: string;
 }
 
 function resolveCommand(): Command {
@@ -101,28 +119,39 @@ function resolveCommand(): Command {
       `why, for whoever looks later; at most ${MOST_REASON_CHARACTERS} characters`,
     )
     .option("--object <id>", "the charge's object at the provider, where only you know or vouch for it")
+    .option(
+      "--version <number>",
+      "of the review as you have seen it: nothing is decided if it has changed since",
+    )
     .option(...JSON_OPTION)
-    .action(async (id: string, { as, reason, object, json }: Resolving) => {
+    .action(async (id: string, { as, reason, object, version, json }: Resolving) => {
       const decision = {
         resolution: resolutionOf(as),
         reason: reasonOf(reason),
         providerObjectId: object ?? null,
+        version: version === undefined ? null : versionFrom(version),
       };
       const review = await withStore((store) => resolveReviewByCommand(store, id, decision));
       print(json === true, { ...reviewDocument(review), tenant_id: review.tenantId }, [
-        `${review.id} resolved as ${as}; \`pawl reviews show ${review.id}\` tells what came of it`,
+        `${review.id} (${review.paymentId}, ${subjectOf(review)}) resolved as ${as}; \`pawl reviews show ${review.id}\` tells what came of it`,
       ]);
     });
 }
 
+function versionFrom(text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new WrongUsage("--version: must be the version that `pawl reviews show` tells");
+}
+
 function resolutionOf(text: string): ReviewResolution {
   const known = REVIEW_RESOLUTIONS.find((resolution) => resolution === text);
-  if (known === undefined) throw new CommandFailed(`--as: must be one of ${REVIEW_RESOLUTIONS.join(", ")}`);
+  if (known === undefined) throw new WrongUsage(`--as: must be one of ${REVIEW_RESOLUTIONS.join(", ")}`);
   return known;
 }
 
-function reasonOf(text: string): string {
-  if (containsCardNumber(text)) throw new CommandFailed("--reason: looks like a card number");
+/** Throws WrongUsage. */
+export function reasonOf(text: string): string {
+  if (containsCardNumber(text)) throw new WrongUsage("--reason: looks like a card number");
   if (text.trim() !== "" && Array.from(text).length <= MOST_REASON_CHARACTERS) return text;
-  throw new CommandFailed(`--reason: must have 1 to ${MOST_REASON_CHARACTERS} characters`);
+  throw new WrongUsage(`--reason: must have 1 to ${MOST_REASON_CHARACTERS} characters`);
 }

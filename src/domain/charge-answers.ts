@@ -6,6 +6,7 @@ import {
   KEY_MISMATCH,
   notPerformed,
   notPerformedByRow,
+  OBJECT_MISSING,
   supersededByEarlierRun,
   underReview,
   waiting,
@@ -160,7 +161,7 @@ export function afterLookup(view: ChargeView, question: "find" | "get", outcome:
     case "absent":
       return afterAbsence(view, note);
     case "missing":
-      return underReview(view, "provider_object_missing", note);
+      return underReview(view, OBJECT_MISSING, note);
     case "unanswered":
       if (provenByRow(view)) return notPerformedByRow(view, outcome.reason, note);
       return waiting(view, { reason: outcome.reason, note, retryAfterMs: outcome.retryAfterMs });
@@ -171,7 +172,7 @@ export function afterLookup(view: ChargeView, question: "find" | "get", outcome:
 function afterAbsence(view: ChargeView, note: TimelineNote): Change {
   const { attempt } = view;
   if (attempt.state === "completed") return nothingNew(view);
-  if (!isBeforeObject(attempt.state)) return underReview(view, "provider_object_missing", note);
+  if (!isBeforeObject(attempt.state)) return underReview(view, OBJECT_MISSING, note);
   // The provider has just said that this key was used for other parameters: an object of ours exists somewhere.
   if (isKeyMismatch(attempt.waitReason)) return underReview(view, KEY_MISMATCH, note);
   if (view.earlierRuns === "performed") return supersededByEarlierRun(view, note);

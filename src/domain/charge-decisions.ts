@@ -6,10 +6,13 @@ import type { EffectEventType } from "./effect-machine.js";
 import { canPayment } from "./transition.js";
 
 /** The longest wait between two questions about one unknown (contract section 5: back-off up to 5 minutes). */
-const LONGEST_WAIT_MS = 300_000;
+export const LONGEST_WAIT_MS = 300_000;
 
 /** The provider object of a failed or canceled payment was paid, and that cannot simply be adopted. */
 export const PAID_AFTER_END = "paid_after_end";
+
+/** The provider answers that it has no object of an id that is committed here. */
+export const OBJECT_MISSING = "provider_object_missing";
 
 export interface WaitFor {
   readonly reason: string;
@@ -36,13 +39,14 @@ export function waiting(view: ChargeView, wait: WaitFor): Change {
   const unknownSince = patch.unknownSince ?? (budgetIsOver(view) ? now : null);
   const unknownForMs = unknownSince === null ? 0 : now.getTime() - unknownSince.getTime();
   // Whatever the payment shows: a declined one whose object cannot be closed still holds its order id.
-  const isOpen = payment.status === "needs_review";
-  const review = unknownForMs >= policy.reviewAfterMs && !isOpen ? "outcome_unknown" : null;
+  const review = unknownForMs >= policy.reviewAfterMs ? "outcome_unknown" : null;
+  // An effect's unknown is its own review's; the payment's status is the charge's.
+  const isCharge = attempt.kind === "charge" && payment.status === "processing";
   const waitReason = isKeyMismatch(attempt.waitReason) ? attempt.waitReason : wait.reason;
   return {
     attemptEvents: wait.events ?? [],
     attempt: { ...patch, unknownSince, waits, waitReason },
-    paymentEvent: review !== null && payment.status === "processing" ? "REVIEW" : null,
+    paymentEvent: review !== null && isCharge ? "REVIEW" : null,
     payment: {},
     reason: wait.reason,
     review,
@@ -57,7 +61,7 @@ export function followMs(view: ChargeView, looks: number): number {
 }
 
 /** How often an authorisation is looked at though it should stand: what the provider did not tell is found by then. */
-const HELD_LOOK_MS = 6 * 3_600_000;
+export const HELD_LOOK_MS = 6 * 3_600_000;
 /** After the moment at which an authorisation ends, the provider needs a little to say so. */
 const LAPSE_MARGIN_MS = 1_000;
 
@@ -101,7 +105,7 @@ export function underReview(view: ChargeView, reason: string, note: TimelineNote
     paymentEvent: opens ? "REVIEW" : null,
     payment: {},
     reason,
-    review: payment.status === "needs_review" ? null : reason,
+    review: reason,
     note,
     then: { type: "wait", ms: waitMs(view, attempt.waits + 1, 0) },
   };

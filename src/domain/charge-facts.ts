@@ -12,23 +12,34 @@ import {
   underReview,
   waiting,
 } from "./charge-decisions.js";
+import { describeObject } from "./describe-outcome.js";
 import type { CancellationReason } from "./payment.js";
 import type { PaymentEventType } from "./payment-machine.js";
-import type { ProviderCharge } from "./provider.js";
+import type { ProviderCharge, ProviderRefund } from "./provider.js";
 
 /**
  * What follows from the provider's object as it is now. The provider's state is the truth; ours moves to it, or a
  * person is asked where it cannot be the truth about this payment (another amount, another attempt's object).
  */
 export function adopt(view: ChargeView, charge: ProviderCharge, note: TimelineNote): Change {
-  const mismatch = mismatchOf(view, charge);
+  const mismatch = isClosed(view, charge) ? null : mismatchOf(view, charge);
   if (mismatch !== null) {
     const moved = charge.status === "succeeded" || charge.status === "authorized";
-    return underReview(view, moved && ended(view) ? PAID_AFTER_END : mismatch, note);
+    return underReview(view, moved && ended(view) ? PAID_AFTER_END : mismatch, showing(note, charge));
   }
   const change = adoptStatus(view, charge, note);
   if (view.attempt.providerPaymentId !== null) return change;
   return { ...change, attempt: { ...change.attempt, providerPaymentId: charge.id } };
+}
+
+/** The payment has ended, and nobody can charge its object any more: whatever else that shows is no question. */
+function isClosed(view: ChargeView, charge: ProviderCharge): boolean {
+  return ended(view) && charge.status === "canceled" && charge.id === view.attempt.providerPaymentId;
+}
+
+/** What came back is not shown by its status alone. */
+export function showing(note: TimelineNote, object: ProviderCharge | ProviderRefund): TimelineNote {
+  return { ...note, outcome: `${note.outcome} (${describeObject(object)})` };
 }
 
 function adoptStatus(view: ChargeView, charge: ProviderCharge, note: TimelineNote): Change {
@@ -141,7 +152,7 @@ function moneyMoved(
   const orderIdIsOurs = payment.merchantOrderId === null || payment.holdsOrderId;
   // What a person has taken without the order id stays taken.
   const isTaken = payment.status === "succeeded" || payment.status === "authorized";
-  if (!orderIdIsOurs && !isTaken) return underReview(view, PAID_AFTER_END, note);
+  if (!orderIdIsOurs && !isTaken) return underReview(view, PAID_AFTER_END, showing(note, charge));
   return takeMoney(view, event, charge, note);
 }
 

@@ -1,4 +1,11 @@
-import type { LookupOutcome, RefundLookupOutcome, RefundSendOutcome, SendOutcome } from "./provider.js";
+import type {
+  LookupOutcome,
+  ProviderCharge,
+  ProviderRefund,
+  RefundLookupOutcome,
+  RefundSendOutcome,
+  SendOutcome,
+} from "./provider.js";
 
 /** An answer in one line, for the timeline. */
 export function describeSend(outcome: SendOutcome | RefundSendOutcome): string {
@@ -28,4 +35,12 @@ export function describeLookup(outcome: LookupOutcome | RefundLookupOutcome): st
     case "missing":
       return outcome.type;
   }
+}
+
+/** What an object shows that a person is to judge: its money, and whose marks it carries. */
+export function describeObject(object: ProviderCharge | ProviderRefund): string {
+  const captured =
+    "amountCaptured" in object ? `, captured ${object.amountCaptured ?? "an unknown amount"}` : "";
+  const marks = `marks ${object.attemptId ?? "of no attempt"}, ${object.tenantId ?? "no tenant"}`;
+  return `${object.id}: ${object.amount ?? "no whole amount"} ${object.currency}${captured}, ${marks}`;
 }

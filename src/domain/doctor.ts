@@ -1,3 +1,6 @@
+import { HELD_LOOK_MS, LONGEST_WAIT_MS } from "./charge-decisions.js";
+import { waitAfter } from "./webhook.js";
+
 /**
  * What must hold of our rows at every commit, so that a look at any moment, under any load, finds it. What each means and
  * what to do about it: docs/doctor.md.
@@ -7,6 +10,7 @@ export const INVARIANTS = {
   object_of_two_attempts: "a provider object is the charge of one attempt",
   two_charges_of_order_id: "an order id is charged once",
   order_id_disagrees: "a payment that holds its order id is the one that order_ids names, and no other",
+  charge_without_object: "a payment with money names the provider object that was charged",
   ledger_unbalanced: "the debits of a tenant's accounts in a currency equal the credits",
   books_differ: "a payment's ledger entries say what the payment says",
   refunds_out_of_order: "0 <= refunded <= reserved <= captured",
@@ -14,14 +18,18 @@ export const INVARIANTS = {
   attempt_missing: "the attempt of a payment or refund is there, and is its own",
   payment_stuck: "an open payment has something due, or an open review",
   attempt_stuck: "an attempt that has not ended is due at some time",
-  review_missing: "a payment that needs a review has an open one",
+  review_missing: "a payment or refund that needs a review has an open one",
   attempt_overdue: "a due attempt is taken by a worker",
   lease_abandoned: "an attempt whose lease has ended is taken by a worker",
+  attempt_due_too_late: "an open attempt is due, and its lease ends, as soon as the longest wait is over",
   authorization_past_end: "an authorization that has ended is not shown as held",
   delivery_overdue: "a due delivery is tried",
+  delivery_due_too_late: "a delivery is due as soon as the longest wait of its schedule is over",
   event_not_relayed: "deliveries are made of every event",
   provider_event_overdue: "a stored event of the provider's is applied",
+  provider_event_due_too_late: "a stored event of the provider's is due as soon as the longest wait is over",
   entry_not_counted: "ledger entries are counted into the balances",
+  uncounted_without_entry: "what is still to be counted into the balances is an entry",
   recovery_running_long: "a recovery ends",
   comparison_overdue: "what the provider has is compared with what we have",
   key_without_resource: "what a key stands for is there",
@@ -32,7 +40,7 @@ export const INVARIANTS = {
   fact_without_event: "every transition has its event",
   fact_told_twice: "every event has a transition of its own",
   status_without_fact: "a payment's status is one that its timeline tells",
-  payment_missing: "the payment of an event is there",
+  payment_missing: "the payment of an event or attempt is there",
 } as const;
 
 export type Invariant = keyof typeof INVARIANTS;
@@ -86,17 +94,46 @@ export interface DoctorBounds {
   readonly authorizationMs: number;
   readonly recoveryMs: number;
   readonly comparisonMs: number;
+  /** How far ahead a lease may end, of an attempt or a comparison. */
+  readonly leaseAheadMs: number;
+  /** How far ahead something may be due: beyond it lies no wait of these settings. */
+  readonly attemptAheadMs: number;
+  readonly deliveryAheadMs: number;
+  readonly providerEventAheadMs: number;
 }
+
+/** Of the settings, what tells how long something may wait. */
+export interface DoctorSettings {
+  readonly reconcileEveryMs: number;
+  readonly attemptLeaseMs: number;
+  readonly followMostMs: number;
+  readonly retryMostMs: number;
+  readonly webhookTimeoutMs: number;
+  readonly webhookRetryScheduleMs: readonly number[];
+}
+
+/** Processes may have settings that differ a little, and their database a clock that is put right now and then. */
+const AHEAD_MARGIN_MS = HOUR_MS;
+/** The deliveries of a disabled endpoint are looked at as often. */
+const DISABLED_LOOK_MS = HOUR_MS;
 
 /** Comparisons in a row that may fail, one window after another, before nobody compares any more. */
 const COMPARISONS_MISSED = 4;
 
-export function doctorBounds(reconcileEveryMs: number): DoctorBounds {
+export function doctorBounds(settings: DoctorSettings): DoctorBounds {
+  const { reconcileEveryMs, attemptLeaseMs, followMostMs, retryMostMs } = settings;
+  const { webhookTimeoutMs, webhookRetryScheduleMs: schedule } = settings;
+  const steps = schedule.map((_, at) => waitAfter(schedule, at + 1, 1) ?? 0);
+  const ahead = (...waitsMs: readonly number[]) => Math.max(...waitsMs) + AHEAD_MARGIN_MS;
   return {
     overdueMs: 10 * MINUTE_MS,
     deliveryOverdueMs: HOUR_MS,
     authorizationMs: 6 * HOUR_MS,
     recoveryMs: HOUR_MS,
     comparisonMs: Math.max(24 * HOUR_MS, COMPARISONS_MISSED * reconcileEveryMs),
+    leaseAheadMs: ahead(attemptLeaseMs),
+    attemptAheadMs: ahead(attemptLeaseMs, LONGEST_WAIT_MS, followMostMs, HELD_LOOK_MS),
+    deliveryAheadMs: ahead(webhookTimeoutMs, retryMostMs, DISABLED_LOOK_MS, ...steps),
+    providerEventAheadMs: ahead(attemptLeaseMs, LONGEST_WAIT_MS),
   };
 }

@@ -1,5 +1,5 @@
-import type { Attempt } from "./attempt.js";
-import type { PaymentStatus } from "./payment.js";
+import type { Attempt, AttemptKind, AttemptState } from "./attempt.js";
+import type { Payment, PaymentStatus } from "./payment.js";
 import type { RefundStatus } from "./refund.js";
 
 /**
@@ -9,6 +9,12 @@ import type { RefundStatus } from "./refund.js";
  * `harmless`: the provider has said of each that it moves no money and never will. `performed`: one of them did.
  */
 export type EarlierRuns = "harmless" | "open" | "performed";
+
+/**
+ * No key runs more often, so that all its runs can be looked for where its record is gone. Each run without effect lasts
+ * as long as a retry budget: by default an outage of more than three hours under one key.
+ */
+export const MOST_RUNS = 100;
 
 /** Why a run waits: one before it has not been answered yet. */
 export const EARLIER_RUN_OPEN = "earlier_run_open";
@@ -45,4 +51,47 @@ function isHarmless({ kind, state, unresolved, paymentStatus, refundStatus }: Ea
  */
 export function mindsEarlierRuns({ kind, run }: Pick<Attempt, "kind" | "run">): boolean {
   return run > 1 && (kind === "charge" || kind === "refund");
+}
+
+/** A run that stands though its key's record is gone: purged, or lost with a backup. */
+export interface FormerRun {
+  readonly run: number;
+  readonly kind: AttemptKind;
+  readonly state: AttemptState;
+  readonly unresolved: boolean;
+  /** A recovery made it again from its object, so nobody has purged its key's record: it was lost. */
+  readonly isRebuilt: boolean;
+  readonly payment: Pick<Payment, "status" | "failure">;
+}
+
+/** What becomes of a request whose key has no record. */
+export type FormerKey<Run extends FormerRun> =
+  /** The key is new. */
+  | { readonly type: "unknown" }
+  /** It has had its effect, or its time. */
+  | { readonly type: "used"; readonly run: Run }
+  /** What its last run comes to is not known yet. */
+  | { readonly type: "open"; readonly run: Run }
+  /** Each run is proven to be without effect, as its record would say: this is the next one. */
+  | { readonly type: "free"; readonly next: number };
+
+/** A lost record is no reason to hold off a client whose payment is proven not to have been performed. */
+export function judgeFormerKey<Run extends FormerRun>(runs: readonly Run[]): FormerKey<Run> {
+  const inOrder = runs.toSorted((one, other) => one.run - other.run);
+  const last = inOrder.at(-1);
+  if (last === undefined) return { type: "unknown" };
+  const used = inOrder.findLast((run) => !isOpenAgain(run) && !isFree(run));
+  if (used !== undefined) return { type: "used", run: used };
+  const open = inOrder.findLast((run) => !isFree(run));
+  if (open !== undefined) return { type: "open", run: open };
+  return last.run < MOST_RUNS ? { type: "free", next: last.run + 1 } : { type: "used", run: last };
+}
+
+function isOpenAgain({ kind, isRebuilt, payment }: FormerRun): boolean {
+  return kind === "charge" && isRebuilt && payment.status === "processing";
+}
+
+function isFree({ kind, isRebuilt, state, unresolved, payment }: FormerRun): boolean {
+  const isOver = state === "completed" && !unresolved && payment.status === "failed";
+  return kind === "charge" && isRebuilt && isOver && payment.failure?.retry === "same_key";
 }

@@ -1,6 +1,7 @@
 import { nothingNew } from "./charge-answers.js";
 import type { Change, ChargeView, Question, TimelineNote } from "./charge-change.js";
 import { provenByRow, unchanged } from "./charge-change.js";
+import { OBJECT_MISSING } from "./charge-decisions.js";
 import { describeLookup, describeSend } from "./describe-outcome.js";
 import {
   effectNotPerformedByRow,
@@ -81,7 +82,7 @@ export function afterEffectLookup(
     case "absent":
       return afterAbsence(view, note);
     case "missing":
-      return effectUnderReview(view, "provider_object_missing", note);
+      return effectUnderReview(view, OBJECT_MISSING, note);
     case "unanswered":
       if (provenByRow(view)) return effectNotPerformedByRow(view, outcome.reason, note);
       return effectWaiting(view, { reason: outcome.reason, note, retryAfterMs: outcome.retryAfterMs });

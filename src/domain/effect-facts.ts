@@ -2,7 +2,7 @@ import { nothingNew } from "./charge-answers.js";
 import type { Change, ChargeView, EffectAnswer, TimelineNote } from "./charge-change.js";
 import { resolved } from "./charge-change.js";
 import { followMs } from "./charge-decisions.js";
-import { cancellationReasonOf, foreignTo } from "./charge-facts.js";
+import { cancellationReasonOf, foreignTo, showing } from "./charge-facts.js";
 import {
   effectEnded,
   effectUnderReview,
@@ -23,10 +23,10 @@ export function adoptEffect(view: ChargeView, charge: ProviderCharge, note: Time
   // What it came to is known; what becomes of its object since is for the charge's own look.
   if (attempt.state === "completed") return nothingNew(view);
   if (charge.id !== attempt.providerPaymentId || foreignTo(payment.tenantId, attempt.livemode, charge)) {
-    return effectUnderReview(view, "provider_object_foreign", note);
+    return effectUnderReview(view, "provider_object_foreign", showing(note, charge));
   }
   if (charge.amount !== payment.amount || charge.currency !== payment.currency) {
-    return effectUnderReview(view, "provider_amount_mismatch", note);
+    return effectUnderReview(view, "provider_amount_mismatch", showing(note, charge));
   }
   switch (charge.status) {
     case "succeeded":
@@ -52,7 +52,7 @@ function captured(view: ChargeView, charge: ProviderCharge, note: TimelineNote):
   const isNews = payment.status !== "succeeded";
   // Captured and then canceled here cannot be: money that moved is adopted by the charge's own look.
   if (payment.status === "failed" || payment.status === "canceled") {
-    return effectUnderReview(view, "paid_after_end", note);
+    return effectUnderReview(view, "paid_after_end", showing(note, charge));
   }
   const agrees = attempt.kind === "capture" && charge.amountCaptured === attempt.amount;
   const answer = agrees
@@ -105,7 +105,7 @@ function canceled(view: ChargeView, charge: ProviderCharge, note: TimelineNote):
 /** What follows for a refund from the provider's object as it is now. */
 export function adoptRefund(view: ChargeView, found: ProviderRefund, note: TimelineNote): Change {
   const mismatch = refundMismatch(view, found);
-  if (mismatch !== null) return effectUnderReview(view, mismatch, note);
+  if (mismatch !== null) return effectUnderReview(view, mismatch, showing(note, found));
   const change = adoptRefundStatus(view, found, note);
   return {
     ...change,

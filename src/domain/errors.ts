@@ -29,6 +29,7 @@ export const ERROR_CODES = {
   authorization_expired: { status: 409, title: "The authorization has expired" },
   amount_too_large: { status: 422, title: "The amount is more than what is left" },
   refund_failed: { status: 402, title: "The provider could not make the refund" },
+  review_changed: { status: 409, title: "The review is about something else by now" },
   review_closed: { status: 409, title: "The review has been decided" },
   resolution_not_allowed: { status: 409, title: "The review cannot be resolved like this now" },
   invalid_state: { status: 409, title: "The payment's state does not allow this" },

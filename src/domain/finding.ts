@@ -37,7 +37,8 @@ export const FINDING_KINDS = [
 ] as const;
 export type FindingKind = (typeof FINDING_KINDS)[number];
 
-export type FindingState = "open" | "repaired" | "gone";
+/** `accepted`: it stands, and a person has said that it may. */
+export type FindingState = "open" | "repaired" | "gone" | "accepted";
 
 /** One side of a difference, as it is shown. Amounts are in the minor unit of the currency beside them. */
 export type Side = Readonly<Record<string, string | number | boolean | null>>;
@@ -92,6 +93,16 @@ const MENDED: ReadonlySet<FindingKind> = new Set([
   "dispute_differs",
   "event_undelivered",
 ]);
+
+/**
+ * Whether a person may accept a difference as it is: what nothing here mends. What a repair or `pawl recover` mends is not
+ * to be talked away, and a refund's is where its amounts are what differs.
+ */
+export function mayBeAccepted({ kind, ours, theirs }: Pick<Difference, "kind" | "ours" | "theirs">): boolean {
+  if (kind === "fee_differs") return true;
+  if (kind === "refund_differs") return ours?.["amount"] !== theirs?.["amount"];
+  return !MENDED.has(kind);
+}
 
 /** One of each: kind and object name a difference, and two movements of money may tell of the same. The last counts. */
 export function distinct<Found extends Pick<Difference, "kind" | "objectId">>(

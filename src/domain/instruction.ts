@@ -14,4 +14,6 @@ export interface Instruction {
   readonly resolution: ReviewResolution;
   /** The object that the person has named; null: none. */
   readonly providerObjectId: string | null;
+  /** What the review was about when it was decided; left out by a version that did not tell. */
+  readonly reason?: string;
 }

@@ -313,7 +313,7 @@ export type TransactionSubject =
   | { readonly type: "dispute"; readonly disputeId: string; readonly chargeId: string | null }
   | { readonly type: "other" };
 
-/** An event that the provider could not deliver, and its text as a delivery would have brought it. */
+/** An event of the provider's, and its text as a delivery would have brought it. */
 export interface ListedEvent {
   readonly notice: ProviderNotice;
   readonly payload: string;
@@ -326,6 +326,8 @@ export interface ProviderLists {
   listDisputes(page: PageRequest): Promise<PageOutcome<ProviderDispute>>;
   listTransactions(page: PageRequest): Promise<PageOutcome<ListedTransaction>>;
   listUndeliveredEvents(page: PageRequest): Promise<PageOutcome<ListedEvent>>;
+  /** That a payout was made, delivered or not. */
+  listPayoutEvents(page: PageRequest): Promise<PageOutcome<ListedEvent>>;
 }
 
 export type AccountOutcome =

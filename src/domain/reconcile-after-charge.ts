@@ -3,7 +3,7 @@ import { type Difference, NO_REPAIR, type Repair, type Side } from "./finding.js
 import type { LedgerEntry } from "./ledger.js";
 import type { ListedTransaction, ProviderDispute, ProviderRefund, ProviderRefundStatus } from "./provider.js";
 import type { AttemptReference } from "./provider-event.js";
-import { isMoving, type OurCharge, type SettledBefore } from "./reconcile.js";
+import { isMoving, type Moment, type OurCharge, type SettledBefore } from "./reconcile.js";
 import type { RefundStatus } from "./refund.js";
 
 /** What we have of a refund, and the attempt that follows it. */
@@ -36,11 +36,14 @@ const SAME_REFUND_STATUS: Readonly<Record<ProviderRefundStatus, RefundStatus | n
   unrecognized: null,
 };
 
-/** How one refund of the provider differs from what we have. A hold that was released is no refund. */
+/**
+ * How one refund of the provider differs from what we have. A hold that was released is no refund. One that has failed and
+ * is not here tells nothing, but after a restore: then it is what its key must meet.
+ */
 export function compareRefund(
   theirs: ProviderRefund,
   { charge, refund, marked, isTenantKnown }: RefundCounterpart,
-  settledBefore: SettledBefore,
+  { settledBefore, isRestored }: Pick<Moment, "settledBefore" | "isRestored">,
 ): readonly Difference[] {
   if (theirs.releasesHold === true) return [];
   if (refund !== null) return compareKnownRefund(theirs, refund, settledBefore);
@@ -57,16 +60,19 @@ export function compareRefund(
     },
   ];
   if (charge === null) {
-    const isOurs = theirs.attemptId !== null && isTenantKnown;
-    return isOurs ? found("refund_missing_here", "neither it nor its charge is known here", NO_REPAIR) : [];
+    const mayBeOurs = theirs.attemptId !== null && isTenantKnown;
+    return mayBeOurs
+      ? found("refund_missing_here", "neither it nor its charge is known here", NO_REPAIR)
+      : [];
   }
+  const isOurs = theirs.attemptId !== null && marked === null && theirs.tenantId === charge.tenantId;
   // Nothing was given back, and nothing will be.
-  if (theirs.status === "failed") return [];
+  if (theirs.status === "failed" && !(isOurs && isRestored)) return [];
   if (theirs.attemptId === null) {
     const record = { type: "record_refund", charge, refund: theirs } as const;
     return found("refund_outside", "made outside Pawl and not recorded", record);
   }
-  if (marked === null && theirs.tenantId === charge.tenantId) {
+  if (isOurs) {
     const rebuild = { type: "rebuild_refund", charge, refund: theirs } as const;
     return found("refund_missing_here", "no row here names its attempt; `pawl recover` takes it in", rebuild);
   }

@@ -39,8 +39,8 @@ export interface Moment {
   readonly settledBefore: SettledBefore;
   /** No try of a client's can meet an object from before it any more: the provider's keys of that time are gone. */
   readonly keysGoneBefore: Date;
-  /** The database was restored: a tenant that is not here may have been lost. */
-  readonly mayLackTenants: boolean;
+  /** The database was restored: what is not here, a tenant among it, may have been lost. */
+  readonly isRestored: boolean;
 }
 
 const SAME_STATUS: Readonly<Record<ChargeStatus, readonly PaymentStatus[]>> = {
@@ -61,17 +61,17 @@ type ComparedCharge = ProviderCharge & { readonly createdAt?: Date };
 export function compareCharge(
   charge: ComparedCharge,
   { owner, marked, isTenantKnown }: ChargeCounterpart,
-  { settledBefore, keysGoneBefore, mayLackTenants }: Moment,
+  { settledBefore, keysGoneBefore, isRestored }: Moment,
 ): readonly Difference[] {
   // Read a moment later than the owner, the attempt may have adopted the object in between.
   const own = owner ?? (marked?.objectId === charge.id && marked.kind === "charge" ? marked : null);
   if (own !== null) return compareOwn(charge, own, settledBefore);
   const { attemptId, tenantId, createdAt } = charge;
   if (attemptId === null || tenantId === null) return [];
-  if (!isTenantKnown) return mayLackTenants ? ofUnknownTenant(charge) : [];
+  if (!isTenantKnown) return isRestored ? ofUnknownTenant(charge) : [];
   if (marked === null || marked.kind !== "charge") {
     const isAbandoned = createdAt !== undefined && createdAt.getTime() < keysGoneBefore.getTime();
-    return withoutRow(charge, { attemptId, tenantId }, isAbandoned);
+    return withoutRow(charge, { attemptId, tenantId }, { isAbandoned, isRestored });
   }
   return compareUnowned(charge, marked, settledBefore);
 }
@@ -117,8 +117,12 @@ function compareOwn(
   return differences;
 }
 
-/** A person has adopted other money than was asked for, and the payment shows just that. */
+/**
+ * A person has adopted other money than was asked for, and the payment shows just that; or the payment has ended and its
+ * object is canceled: nobody can charge it, whatever amount it is for.
+ */
 function isTakenAsItIs(charge: ProviderCharge, ours: OurCharge): boolean {
+  if (charge.status === "canceled" && SAME_STATUS.canceled.includes(ours.status)) return true;
   const isOther = ours.status === "succeeded" && ours.amountCaptured !== ours.amount;
   return isOther && charge.status === "succeeded" && charge.amountCaptured === ours.amountCaptured;
 }
@@ -148,7 +152,7 @@ function ofUnknownTenant(charge: ComparedCharge): readonly Difference[] {
 function withoutRow(
   charge: ComparedCharge,
   marks: { readonly attemptId: string; readonly tenantId: string },
-  isAbandoned: boolean,
+  { isAbandoned, isRestored }: { readonly isAbandoned: boolean; readonly isRestored: boolean },
 ): readonly Difference[] {
   if (charge.status === "canceled") return [];
   const found = (kind: Difference["kind"], detail: string, repair: Repair): readonly Difference[] => [
@@ -163,7 +167,8 @@ function withoutRow(
       repair,
     },
   ];
-  if (charge.status !== "created") {
+  // After a restore a confirm may be under way whose row was lost, so it is made again and closed.
+  if (charge.status !== "created" || (isRestored && !isAbandoned)) {
     const detail = "no row here names the attempt; `pawl recover` takes it in";
     return found("missing_here", detail, { type: "rebuild_payment" });
   }

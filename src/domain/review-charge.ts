@@ -1,9 +1,10 @@
 import type { Change, ChargeView, TimelineNote } from "./charge-change.js";
-import { keyLifetimeIsOver } from "./charge-change.js";
-import { fence, isBeforeObject, notPerformed, waiting } from "./charge-decisions.js";
+import { keyLifetimeIsOver, resolved } from "./charge-change.js";
+import { fence, isBeforeObject, notPerformed, OBJECT_MISSING, waiting } from "./charge-decisions.js";
 import { adopt, mismatchOf, takeMoney } from "./charge-facts.js";
 import type { ReviewResolution } from "./instruction.js";
 import type { LookupOutcome, ProviderCharge } from "./provider.js";
+import { isGone } from "./review.js";
 import { carriedOut, carriedOutIfEnded, movesOn, returned, returnedUnsent } from "./review-ends.js";
 import { canPayment } from "./transition.js";
 
@@ -83,13 +84,12 @@ function whyNotOurs({ attempt }: ChargeView, charge: ProviderCharge): string | n
 }
 
 /**
- * Whether an object that only a person knows of may become the attempt's own: it must have been made for it, with its
- * amount. Null: it may.
+ * Whether an object that only a person knows of may be the attempt's own: it must have been made for it. Null: it may,
+ * and what it shows is judged as if the machine had found it. Of another amount, too, it can be canceled.
  */
-export function whyNotNamed(view: ChargeView, charge: ProviderCharge): string | null {
-  const { attempt } = view;
-  if (charge.attemptId !== attempt.id || charge.tenantId !== attempt.tenantId) return FOREIGN;
-  return mismatchOf(view, charge);
+export function whyNotNamed({ attempt }: ChargeView, charge: ProviderCharge): string | null {
+  const isMarked = charge.attemptId === attempt.id && charge.tenantId === attempt.tenantId;
+  return isMarked && charge.livemode === attempt.livemode ? null : FOREIGN;
 }
 
 /** Read back canceled: nothing can charge it any more, whatever else it shows. */
@@ -134,9 +134,13 @@ function cancelObject(
   return withObject(view, charge, fence(view, events, note, "cancel_at_provider"));
 }
 
-/** No object was ever committed, and a complete list has none at a time when no key of ours can make one any more. */
+/** A complete list has none, at a time when no key of ours can make one any more. */
 function markAbsent(view: ChargeView, { outcome, own, note }: Answered<LookupOutcome>): Change {
   const { attempt, payment } = view;
+  // It had one, which the provider does not know any more; that is no proof for a second run of the key.
+  if (outcome.type === "absent" && !isBeforeObject(attempt.state) && isGone(view)) {
+    return carriedOut(view, closedWithoutObject(view, note));
+  }
   const isProven =
     outcome.type === "absent" &&
     isBeforeObject(attempt.state) &&
@@ -144,6 +148,32 @@ function markAbsent(view: ChargeView, { outcome, own, note }: Answered<LookupOut
     canPayment(payment.status, "NOT_PERFORMED");
   if (!isProven) return returnedUnsent(view, own, own.reason, note);
   return carriedOut(view, notPerformed(view, "mark_not_performed", note));
+}
+
+/** Failed for good, and the order id stays held: should the object come back paid, the payment can still show it. */
+function closedWithoutObject(view: ChargeView, note: TimelineNote): Change {
+  const isOpen = canPayment(view.payment.status, "REJECT");
+  return {
+    attemptEvents: ["END"],
+    attempt: resolved(view.attempt),
+    paymentEvent: isOpen ? "REJECT" : null,
+    payment: {
+      nextAction: null,
+      amountCapturable: 0,
+      authorizedUntil: null,
+      failure: {
+        code: OBJECT_MISSING,
+        decline_code: null,
+        advice_code: null,
+        message: "The provider does not know the payment's object any more; a person has ended the payment.",
+        retry: "new_key",
+      },
+    },
+    reason: OBJECT_MISSING,
+    review: null,
+    note,
+    then: { type: "end" },
+  };
 }
 
 function markObject(view: ChargeView, charge: ProviderCharge, answered: Answered<LookupOutcome>): Change {

@@ -1,7 +1,7 @@
 import { afterLookup, afterSend, nothingNew } from "./charge-answers.js";
 import type { Change, ChargeView, Question, Then, TimelineNote } from "./charge-change.js";
 import { resolved } from "./charge-change.js";
-import { waiting } from "./charge-decisions.js";
+import { OBJECT_MISSING, waiting } from "./charge-decisions.js";
 import { type AccountView, firstStep } from "./charge-steps.js";
 import { describeLookup } from "./describe-outcome.js";
 import { afterEffectLookup, afterEffectSend } from "./effect-answers.js";
@@ -15,10 +15,13 @@ import type {
   RefundSendOutcome,
   SendOutcome,
 } from "./provider.js";
-import { endOfReview, isFlagAlone } from "./review.js";
+import { endOfReview, isFlagAlone, isGone, isNewsTo } from "./review.js";
 import { carryOutForCharge, whyNotNamed } from "./review-charge.js";
 import { carryOutForEffect } from "./review-effect.js";
 import { carriedOut, returned } from "./review-ends.js";
+
+/** The attempt has come to have another object than the person named. */
+const OTHER_OBJECT = "provider_object_other";
 
 /**
  * What a worker decides, for an attempt of any kind, with or without a person's instruction. With one it asks first,
@@ -65,9 +68,9 @@ function isNamed({ attempt }: ChargeView): boolean {
 function dismissed(view: ChargeView, step: Then | Change): Change {
   const { attempt, payment } = view;
   const goesOn = "type" in step ? { ...nothingNew(view), then: step } : step;
+  if (!isFlagAlone(view)) return returned(view, goesOn, payment.status);
   // The step needs a person by itself.
   if (goesOn.review !== null) return goesOn;
-  if (!isFlagAlone(view)) return returned(view, goesOn, payment.status);
   if (attempt.state === "completed") {
     // Seen by a person, and still without the provider's word.
     const { unresolved } = attempt;
@@ -91,20 +94,49 @@ export function decideAfterLookup(
     outcome: describeLookup(outcome),
     evidence: outcome.evidence,
   };
-  const unfit = question === "get" && isNamed(view) ? whyUnfit(view, outcome) : null;
+  const unfit = whyUnfit(view, question, outcome);
   if (unfit !== null) return returned(view, waiting(view, { reason: unfit, note }), unfit);
   const own = ownAfterLookup(view, question, outcome);
   if (outcome.type === "unanswered") return own;
   if (endOfReview(view, own) !== null) return settled(view, instruction, own);
+  const isUnseen =
+    instruction.resolution === "adopt_provider_object" && isNewsTo(instruction.reason, own.review);
+  if (isUnseen) return returned(view, own, `found since: ${own.review ?? ""}`);
+  const list = listToAsk(view, question, outcome, own);
+  if (list !== null) return { ...own, then: { type: "ask", question: list } };
   return carryOut(view, instruction, { outcome, own, note });
 }
 
-/** Before the machine sees it: an object without our marker is nobody's to adopt, whatever it shows. */
-function whyUnfit(view: ChargeView, outcome: LookupOutcome | RefundLookupOutcome): string | null {
-  if (outcome.type === "unanswered") return null;
-  return outcome.type === "found" && "charge" in outcome
-    ? whyNotNamed(view, outcome.charge)
-    : "provider_object_missing";
+/** What shows whether there is another object with the attempt's marks, where its own is gone; null: nothing is to be asked. */
+function listToAsk(
+  view: ChargeView,
+  question: Question,
+  outcome: LookupOutcome | RefundLookupOutcome,
+  own: Change,
+): Question | null {
+  const { kind, instruction } = view.attempt;
+  const now = { ...view, attempt: { ...view.attempt, waitReason: own.attempt.waitReason } };
+  if (instruction?.resolution !== "mark_not_performed" || outcome.type !== "missing" || !isGone(now))
+    return null;
+  if (question === "get_refund") return "find_refund";
+  return question === "get" && kind === "charge" ? "find" : null;
+}
+
+/** Before the machine sees it: what is not this attempt's object is nobody's to adopt, whatever it shows. */
+function whyUnfit(
+  view: ChargeView,
+  question: Question,
+  outcome: LookupOutcome | RefundLookupOutcome,
+): string | null {
+  const { providerPaymentId: own, instruction } = view.attempt;
+  const name = instruction?.providerObjectId ?? null;
+  if (own !== null && name !== null && name !== own) return OTHER_OBJECT;
+  const found = outcome.type === "found" && "charge" in outcome ? outcome.charge : null;
+  // Another one with the same marks, in place of the one that is gone.
+  if (question === "find" && own !== null && found !== null && found.id !== own)
+    return "provider_object_stray";
+  if (question !== "get" || !isNamed(view) || outcome.type === "unanswered") return null;
+  return found === null ? OBJECT_MISSING : whyNotNamed(view, found);
 }
 
 /** A fact has come first, unless it is what the person's own cancel brought about. */

@@ -1,4 +1,4 @@
-import type { Attempt } from "./attempt.js";
+import type { Attempt, AttemptKind } from "./attempt.js";
 import type { ChargePolicy } from "./charge-change.js";
 import { type JsonValue, paymentDocument, refundDocument } from "./documents.js";
 import type { ReviewResolution } from "./instruction.js";
@@ -8,15 +8,28 @@ import type { AllowedResolution } from "./review.js";
 import { type TimelineEntry, timelineEntryDocument } from "./timeline-entry.js";
 import { recoveryPointOf } from "./transition.js";
 
-/** A question that no machine may answer alone: at most one is open of a payment. */
+/** What a review was about before it came to be about more. */
+export interface FormerReason {
+  readonly reason: string;
+  /** RFC 3339. */
+  readonly until: string;
+}
+
+/** A question that no machine may answer alone: at most one is open of an attempt, and of each other object. */
 export interface Review {
   readonly tenantId: string;
   readonly id: string;
   readonly paymentId: string;
   readonly attemptId: string;
+  readonly attemptKind: AttemptKind;
   /** Where the attempt is a refund's. */
   readonly refundId: string | null;
+  /** The provider's object that it is about, where that is not the attempt's own. */
+  readonly objectId: string | null;
+  /** The present one. */
   readonly reason: string;
+  /** The oldest first. */
+  readonly formerReasons: readonly FormerReason[];
   readonly openedAt: Date;
   readonly closedAt: Date | null;
   readonly closedBy: "fact" | "person" | null;
@@ -45,6 +58,11 @@ export interface ReviewEvidence {
 
 type Document = { readonly [name: string]: JsonValue };
 
+/** Grows with each reason: what a decision names to say which reason it was made for. */
+export function versionOf({ formerReasons }: Pick<Review, "formerReasons">): number {
+  return formerReasons.length + 1;
+}
+
 export function reviewPath(reviewId: string): string {
   return `/v1/reviews/${reviewId}`;
 }
@@ -54,10 +72,14 @@ export function reviewDocument(review: Review): Document {
     id: review.id,
     object: "review",
     status: review.closedAt === null ? "open" : "closed",
+    version: versionOf(review),
     reason: review.reason,
+    former_reasons: review.formerReasons.map((former) => ({ ...former })),
     payment_id: review.paymentId,
     attempt_id: review.attemptId,
+    attempt_kind: review.attemptKind,
     refund_id: review.refundId,
+    provider_object_id: review.objectId,
     opened_at: review.openedAt.toISOString(),
     closed_at: timeOf(review.closedAt),
     closed_by: review.closedBy,

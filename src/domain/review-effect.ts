@@ -1,10 +1,18 @@
 import type { Change, ChargeView } from "./charge-change.js";
 import { keyLifetimeIsOver, unchanged } from "./charge-change.js";
-import { effectNotPerformed } from "./effect-decisions.js";
-import { adoptEffect } from "./effect-facts.js";
+import { OBJECT_MISSING } from "./charge-decisions.js";
+import { effectNotPerformed, effectRefused } from "./effect-decisions.js";
+import { adoptEffect, adoptRefund } from "./effect-facts.js";
 import { effectCallOf } from "./effect-view.js";
 import type { ReviewResolution } from "./instruction.js";
-import type { ChargeStatus, LookupOutcome, ProviderCharge, RefundLookupOutcome } from "./provider.js";
+import type {
+  ChargeStatus,
+  LookupOutcome,
+  ProviderCharge,
+  ProviderRefund,
+  RefundLookupOutcome,
+} from "./provider.js";
+import { isGone } from "./review.js";
 import type { Answered } from "./review-charge.js";
 import { carriedOut, carriedOutIfEnded, movesOn, returned, returnedUnsent } from "./review-ends.js";
 
@@ -28,10 +36,15 @@ export function carryOutForEffect(
   }
 }
 
-/** Of a capture or cancel: what became of its object, also where its amount or marker was changed. A refund must match. */
+/**
+ * Of a capture or cancel: what became of its object, also where its amount or marker was changed. Of a refund: what it is,
+ * also where its marker was changed; its amount must match.
+ */
 function adoptTruth(view: ChargeView, { outcome, own, note }: Answer): Change {
   if (movesOn(own)) return own;
   if (own.then.type === "end") return carriedOut(view, own);
+  const refund = ownRefundOf(view, outcome);
+  if (refund !== null) return carriedOutIfEnded(view, adoptRefund(view, refund, note), own);
   const charge = chargeOf(outcome);
   const isFinal = charge?.status === "succeeded" || charge?.status === "canceled";
   if (charge === null || !isFinal || !isOwnObject(view, charge)) return returned(view, own, own.reason);
@@ -48,7 +61,24 @@ function markNotPerformed(view: ChargeView, { outcome, own, note }: Answer): Cha
   const { attempt } = view;
   const isProven = keyLifetimeIsOver(view, attempt.effectFirstSentAt) && doesNotShow(view, outcome);
   if (!isProven) return returnedUnsent(view, own, own.reason, note);
-  return carriedOut(view, effectNotPerformed(view, "mark_not_performed", note));
+  const wasMade = (view.refund?.providerRefundId ?? null) !== null;
+  return carriedOut(
+    view,
+    wasMade ? refundGone(view, note) : effectNotPerformed(view, "mark_not_performed", note),
+  );
+}
+
+/** The provider had it, and does not know it any more: failed for good, since that is no proof for a second run. */
+function refundGone(view: ChargeView, note: Answer["note"]): Change {
+  const message = "The provider does not know the refund any more; a person has ended it.";
+  const failure = {
+    code: OBJECT_MISSING,
+    decline_code: null,
+    advice_code: null,
+    message,
+    retry: "new_key",
+  } as const;
+  return effectRefused(view, { type: "refused", code: "refund_failed", detail: message }, failure, note);
 }
 
 /** Statuses of an object that is not what its capture or cancel wants. */
@@ -63,8 +93,10 @@ const NOT_CANCELED: ReadonlySet<ChargeStatus> = new Set<ChargeStatus>([
 
 function doesNotShow(view: ChargeView, outcome: Answer["outcome"]): boolean {
   const { attempt, refund } = view;
-  if (attempt.kind === "refund")
-    return outcome.type === "absent" && (refund?.providerRefundId ?? null) === null;
+  if (attempt.kind === "refund") {
+    return outcome.type === "absent" && (isGone(view) || (refund?.providerRefundId ?? null) === null);
+  }
+  if (outcome.type === "missing") return true;
   const charge = chargeOf(outcome);
   const without = attempt.kind === "capture" ? NOT_CAPTURED : NOT_CANCELED;
   return charge !== null && charge.id === attempt.providerPaymentId && without.has(charge.status);
@@ -95,6 +127,14 @@ function sendOnceMore(view: ChargeView, { outcome, own, note }: Answer): Change 
 
 function chargeOf(outcome: Answer["outcome"]): ProviderCharge | null {
   return outcome.type === "found" && "charge" in outcome ? outcome.charge : null;
+}
+
+/** Of this charge by its id, whatever its marker says by now: as this attempt's own. Its amount must still match. */
+function ownRefundOf({ attempt, refund }: ChargeView, outcome: Answer["outcome"]): ProviderRefund | null {
+  if (outcome.type !== "found" || !("refund" in outcome)) return null;
+  const { refund: found } = outcome;
+  const isOwn = found.id === refund?.providerRefundId && found.chargeId === attempt.providerPaymentId;
+  return isOwn ? { ...found, attemptId: attempt.id, tenantId: attempt.tenantId } : null;
 }
 
 /** By its id; where its marker was changed too, the person need not name it: money is what it shows. */

@@ -17,10 +17,10 @@ export function carriedOut(view: ChargeView, change: Change): Change {
   return { ...change, payment: shown, review: null, instruction: "carried_out", reason };
 }
 
-/** It cannot be carried out: the review goes back to its person, and the timeline says why. */
+/** It cannot be carried out: the review goes back to its person with what was found, and the timeline says why. */
 export function returned(view: ChargeView, change: Change, why: string): Change {
   const reason = `${resolutionOf(view)} is not possible: ${why}`;
-  return { ...change, review: null, instruction: "returned", reason };
+  return { ...change, instruction: "returned", reason };
 }
 
 /** The same where the machine alone would send something: it is asked again first, with the person knowing. */

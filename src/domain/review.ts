@@ -6,7 +6,7 @@ import {
   type ChargeView,
   keyLifetimeIsOver,
 } from "./charge-change.js";
-import { isBeforeObject } from "./charge-decisions.js";
+import { isBeforeObject, OBJECT_MISSING } from "./charge-decisions.js";
 import { REVIEW_RESOLUTIONS, type ReviewResolution } from "./instruction.js";
 
 /**
@@ -20,8 +20,28 @@ export function endOfReview(view: ChargeView, change: Change): "fact" | "person"
   return isNews || (change.then.type === "end" && view.attempt.state !== "completed") ? "fact" : null;
 }
 
-/** Reasons that no fact of their attempt takes away: money on a second object, a refund that fits no payment. */
-export const FOR_A_PERSON_ALONE: readonly string[] = ["provider_object_stray", "outside_refund_mismatch"];
+/** Says least of all: every other reason tells more, and none gives way to it. */
+const OUTCOME_UNKNOWN = "outcome_unknown";
+
+/** What the provider's object shows, and how much that tells. Every other reason only hinders the asking. */
+const SHOWN_BY_OBJECT: Readonly<Record<string, number>> = {
+  provider_object_foreign: 1,
+  provider_amount_mismatch: 1,
+  paid_after_end: 2,
+};
+
+/** The reasons that an open review keeps where `reason` is found later; null: any that it has. */
+export function reasonsAbove(reason: string): readonly string[] | null {
+  if (reason === OUTCOME_UNKNOWN) return null;
+  const weight = SHOWN_BY_OBJECT[reason] ?? 0;
+  return Object.keys(SHOWN_BY_OBJECT).filter((other) => (SHOWN_BY_OBJECT[other] ?? 0) > weight);
+}
+
+/** The object shows what whoever decided because of `decidedFor` has not seen. */
+export function isNewsTo(decidedFor: string | undefined, found: string | null): boolean {
+  if (decidedFor === undefined || found === null) return false;
+  return (SHOWN_BY_OBJECT[found] ?? 0) > (SHOWN_BY_OBJECT[decidedFor] ?? 0);
+}
 
 export interface AllowedResolution {
   readonly resolution: ReviewResolution;
@@ -37,6 +57,11 @@ export function allowedResolutions(view: AttemptView, reason: string): readonly 
   ).map((resolution) => ({ resolution, does: DOES[resolution](kind) }));
 }
 
+const NOTHING_ELSE = "Closes the review. Nothing is sent, and nothing else changes.";
+
+/** What it is about is not the attempt's: no fact of the attempt ends it, and nothing is sent for it. */
+export const DISMISSAL_ALONE: readonly AllowedResolution[] = [{ resolution: "dismiss", does: NOTHING_ELSE }];
+
 const DOES: Readonly<Record<ReviewResolution, (kind: AttemptKind) => string>> = {
   adopt_provider_object: (kind) =>
     kind === "refund"
@@ -50,7 +75,7 @@ const DOES: Readonly<Record<ReviewResolution, (kind: AttemptKind) => string>> = 
       : `Ends the ${kind} as not performed if the provider, asked now, does not show it.`,
   retry_same_key: (kind) =>
     `Asks the provider, and sends the ${kind} once more under its own key if it is not there.`,
-  dismiss: () => "Closes the review. Nothing is sent, and nothing else changes.",
+  dismiss: () => NOTHING_ELSE,
 };
 
 function chargeTakes(view: AttemptView, resolution: ReviewResolution, reason: string): boolean {
@@ -73,9 +98,19 @@ function chargeTakes(view: AttemptView, resolution: ReviewResolution, reason: st
 /** Nothing can perform it any more, or so it seems: the worker looks again before it believes it. */
 function mayNotBePerformed(view: AttemptView): boolean {
   const { attempt } = view;
-  return isBeforeObject(attempt.state)
-    ? keyLifetimeIsOver(view, attempt.createFirstSentAt)
-    : attempt.fenceFirstSentAt !== null;
+  if (isBeforeObject(attempt.state)) return keyLifetimeIsOver(view, attempt.createFirstSentAt);
+  return attempt.fenceFirstSentAt !== null || isGone(view);
+}
+
+/**
+ * The provider does not know the attempt's own object any more, nor a key of ours that could bring it back. That alone
+ * proves nothing: the worker looks for another under the attempt's marks, too.
+ */
+export function isGone(view: AttemptView): boolean {
+  const { attempt, payment } = view;
+  const lastSentAt = attempt.effectFirstSentAt ?? attempt.confirmFirstSentAt ?? attempt.createFirstSentAt;
+  const isFree = attempt.kind !== "charge" || payment.openEffect === null;
+  return isFree && attempt.waitReason === OBJECT_MISSING && keyLifetimeIsOver(view, lastSentAt);
 }
 
 /** A create or confirm of unknown outcome, in time: past the budget a charge is only ever fenced. */
@@ -105,6 +140,7 @@ function effectTakes(view: AttemptView, resolution: ReviewResolution): boolean {
   // A refund that the provider has named was made.
   const isOutstanding =
     isOpen && attempt.state !== "following" && (refund?.providerRefundId ?? null) === null;
+  const isLost = isOpen && isGone(view);
   const guarded = !keyLifetimeIsOver(view, attempt.effectFirstSentAt);
   switch (resolution) {
     case "adopt_provider_object":
@@ -112,7 +148,7 @@ function effectTakes(view: AttemptView, resolution: ReviewResolution): boolean {
     case "cancel_at_provider":
       return false;
     case "mark_not_performed":
-      return isOutstanding && !guarded;
+      return isLost || (isOutstanding && !guarded);
     case "retry_same_key":
       return isOutstanding && guarded;
     case "dismiss":

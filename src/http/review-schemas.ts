@@ -31,6 +31,16 @@ export const resolutionInput = z
         "The charge's object at the provider, where only you know it, or where its metadata was changed and you vouch for it.",
       example: "pi_3NxYz2eZvKYlo2C1",
     }),
+    version: z
+      .int({ error: "must be the version of a review" })
+      .min(1, { error: "must be the version of a review" })
+      .nullish()
+      .transform((version) => version ?? null)
+      .openapi({
+        description:
+          "The `version` of the review that you have looked at: if it has come to be about more since, nothing is decided.",
+        example: 1,
+      }),
   })
   .openapi("ReviewResolutionInput");
 
@@ -38,10 +48,19 @@ const review = {
   id: z.string().openapi({ example: "rev_0198d5f2a3c47b1e9d20f6c1a8e45b77" }),
   object: z.literal("review"),
   status: z.enum(["open", "closed"]),
-  reason: z.string().openapi({ description: "Why it was opened.", example: "outcome_unknown" }),
+  version: z.int().openapi({ description: "Grows with each reason.", example: 1 }),
+  reason: z.string().openapi({ description: "What it is about now.", example: "outcome_unknown" }),
+  former_reasons: z
+    .array(z.strictObject({ reason: z.string(), until: z.string() }))
+    .openapi({ description: "What it was about before the provider showed more, the oldest first." }),
   payment_id: z.string(),
   attempt_id: z.string(),
+  attempt_kind: z.enum(ATTEMPT_KINDS),
   refund_id: nullableText.openapi({ description: "Set where it is about a refund." }),
+  provider_object_id: nullableText.openapi({
+    description:
+      "Set where it is about an object of the provider's that is not the attempt's own, such as a second charge.",
+  }),
   opened_at: time,
   closed_at: time.nullable(),
   closed_by: z.enum(["fact", "person"]).nullable().openapi({

@@ -12,8 +12,16 @@ export interface CreateRequest extends KeyedRequest {
   readonly input: PaymentInput;
 }
 
-/** What the accept of this run inserts. Throws `amount_not_supported` where the provider cannot carry the amount. */
-export function acceptRow(deps: Deps, request: CreateRequest, run: number): AcceptRow {
+/**
+ * What the accept of this run inserts; `otherRuns`: the ids of the key's other attempts, where they are to be looked for.
+ * Throws `amount_not_supported` where the provider cannot carry the amount.
+ */
+export function acceptRow(
+  deps: Deps,
+  request: CreateRequest,
+  run: number,
+  otherRuns: readonly string[] | null = null,
+): AcceptRow {
   const { caller, input, context } = request;
   const name = keyNameOf(request);
   const attemptId = attemptIdOf(deps.installationSecret, name, run);
@@ -40,6 +48,7 @@ export function acceptRow(deps: Deps, request: CreateRequest, run: number): Acce
     provider_account: account.type === "known" ? account.accountId : null,
     livemode: deps.provider.livemode,
     parameters: prepared.parameters,
+    other_runs: otherRuns?.join(",") ?? null,
   };
   const {
     created_at: _created,

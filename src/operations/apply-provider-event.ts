@@ -101,7 +101,7 @@ async function actOn(deps: Deps, event: ClaimedEvent, verdict: ChargeVerdict): P
     case "nudge":
       return nudge(deps, event, verdict.attempt);
     case "foreign":
-      return flag(deps, event, verdict.attempt, FOREIGN);
+      return flag(deps, event, verdict.attempt, FOREIGN, null);
     case "stray":
       return applyStray(deps, event, verdict.attempt);
     case "unknown":
@@ -119,7 +119,7 @@ async function applyStray(deps: Deps, event: ClaimedEvent, marked: AttemptRefere
   if (answer.type !== "found") return unanswered(answer);
   const { amountCaptured, amountCapturable } = answer.charge;
   if (amountCaptured === 0 && amountCapturable === 0) return { type: "nothing", outcome: STRAY };
-  return flag(deps, event, marked, STRAY);
+  return flag(deps, event, marked, STRAY, event.objectId);
 }
 
 function ownerOf(deps: Deps, objectId: string): Promise<AttemptReference | null> {

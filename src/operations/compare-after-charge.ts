@@ -99,7 +99,7 @@ async function lookAtRefund(held: HeldRun, refundId: string): Promise<readonly D
   const answer = await held.askAbout(refundId, "get_refund", () => held.deps.provider.getRefund(refundId));
   if (answer?.type !== "found") return [];
   const read = await readRefundCounterparts(held, [answer.refund]);
-  return compareRefund(answer.refund, read(answer.refund), held.settledBefore);
+  return compareRefund(answer.refund, read(answer.refund), held.moment);
 }
 
 /** One page of the events that the provider could not deliver: taken in as if they had come. */
@@ -116,6 +116,26 @@ export async function takeUndelivered(held: HeldRun, position: Position): Promis
     if (received.type === "stored") findings.push(takenIn(event));
   }
   return stepOf(position, page, page.items.length, findings);
+}
+
+/** Stripe tries to deliver an event for up to three days (docs.stripe.com/webhooks, "Retry behavior"). */
+const DELIVERED_WITHIN_MS = 3 * 86_400_000;
+
+/**
+ * One page of the news of payouts that may have come in the lost time, delivered or not: taken in as if they came now.
+ * Each movement posts once, however often it is told.
+ */
+export async function takePayouts(held: HeldRun, position: Position): Promise<PhaseStep> {
+  const { deps } = held;
+  const createdFrom = new Date(held.run.windowFrom.getTime() - DELIVERED_WITHIN_MS);
+  const asked = { ...request(held, position), createdFrom };
+  const page = await held.ask("list_events", () => deps.provider.listPayoutEvents(asked));
+  held.leaveOut(page.unreadable);
+  for (const event of page.items) {
+    await held.keep();
+    await takeNotice(deps, event.notice, event.payload);
+  }
+  return stepOf(position, page, page.items.length, []);
 }
 
 function takenIn({ notice }: ListedEvent): FoundDifference {

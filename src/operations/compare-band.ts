@@ -1,7 +1,7 @@
 import type { Difference } from "../domain/finding.js";
 import type { Evidence } from "../domain/provider.js";
 import { firstIdAt, type IdPrefix } from "../lib/ids.js";
-import type { IdBand } from "../store/counterparts.js";
+import type { BandRows, IdBand } from "../store/counterparts.js";
 import { withDatabase } from "../store/db.js";
 import type { HeldRun, Position } from "./reconcile-run.js";
 
@@ -11,11 +11,12 @@ const MOST_READ = 500;
 const MOST_ASKED = 40;
 /** The provider counts in whole seconds: rows of the last object's second may have theirs on the next page. */
 const SECOND_MS = 1_000;
+const NO_ROWS = { rows: [], isAll: true } as const;
 
 /** Rows of ours that may name an object of the provider's. Their ids tell when they were made. */
 export interface OwnRows<Row> {
   readonly prefix: IdPrefix;
-  read(band: IdBand): Promise<readonly Row[]>;
+  read(band: IdBand): Promise<BandRows<Row>>;
   rowId(row: Row): string;
   /** Null: there is none to ask about. */
   objectId(row: Row): string | null;
@@ -51,7 +52,8 @@ export async function lookForMissing<Row>(
   const start = isLast ? windowFrom : new Date((page.oldest?.getTime() ?? 0) + SECOND_MS);
   const from = firstIdAt(own.prefix, start);
   const before = position.before ?? firstIdAt(own.prefix, windowTo);
-  const rows = from < before ? await withDatabase(() => own.read({ from, before, limit: MOST_READ })) : [];
+  const { rows, isAll } =
+    from < before ? await withDatabase(() => own.read({ from, before, limit: MOST_READ })) : NO_ROWS;
   const missing: Difference[] = [];
   let asked = 0;
   let reached = before;
@@ -65,13 +67,13 @@ export async function lookForMissing<Row>(
     }
     reached = own.rowId(row);
   }
-  return { missing, left: rows.length === MOST_READ ? reached : null, from: from < before ? from : before };
+  return { missing, left: isAll ? null : reached, from: from < before ? from : before };
 }
 
 /** Where the phase goes on behind a page and its time's rows; null: that was all. */
 export function behind(position: Position, page: Page, band: Band): Position | null {
   const { skipped, leftOut } = position;
-  const base = { failures: 0, since: null, skipped, leftOut };
+  const base = { failures: 0, since: null, notBefore: null, skipped, leftOut };
   if (band.left !== null) {
     return { ...base, after: position.after, isCompared: true, before: band.left };
   }

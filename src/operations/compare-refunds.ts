@@ -42,7 +42,7 @@ export async function compareRefunds(held: HeldRun, position: Position): Promise
 
 async function comparePage(held: HeldRun, refunds: readonly ProviderRefund[]): Promise<Difference[]> {
   const read = await readRefundCounterparts(held, refunds);
-  return refunds.flatMap((refund) => compareRefund(refund, read(refund), held.settledBefore));
+  return refunds.flatMap((refund) => compareRefund(refund, read(refund), held.moment));
 }
 
 /** What we have of these refunds: their charges, their rows by the provider's id or by their marks. */

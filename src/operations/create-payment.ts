@@ -1,19 +1,22 @@
 import { PawlError } from "../domain/errors.js";
 import type { Payment, PaymentInput } from "../domain/payment.js";
 import { fingerprint } from "../lib/fingerprint.js";
-import { type Accepted, type AcceptRow, acceptRetry } from "../store/accept.js";
+import { type AcceptRow, acceptRetry } from "../store/accept.js";
 import { violatedConstraint, withDatabase } from "../store/db.js";
 import { readOrderHolder } from "../store/payments.js";
 import { acceptedPayment, acceptRow, type CreateRequest } from "./accept-row.js";
 import type { Caller, Deps, RequestContext } from "./deps.js";
 import {
   answerFromKey,
+  attemptIdsOf,
+  expired,
+  inProgress,
   type KeyedAnswer,
   processing,
   RETRY_AFTER_SECONDS,
+  readFormerKey,
   readKeyOf,
-  refusalOfAttempts,
-  refusalOfFormerKey,
+  refusalOfAttempt,
   type WaitPreference,
   waitForOutcome,
 } from "./keyed-request.js";
@@ -61,10 +64,23 @@ export async function createPayment(
 
 /** Accepts the request as the key's first; null: key, derived attempt or order id stands already. */
 async function runFirst(deps: Deps, request: CreateRequest): Promise<KeyedAnswer | null> {
-  const row = acceptRow(deps, request, 1);
+  const [own, ...others] = deps.accepter.searchesRuns ? attemptIdsOf(deps, request) : [];
+  return runWithoutRecord(deps, request, 1, own === undefined ? null : others);
+}
+
+/** Null: nothing is written, since somebody is in the way, or the process had not heard what became of the database. */
+async function runWithoutRecord(
+  deps: Deps,
+  request: CreateRequest,
+  run: number,
+  otherRuns: readonly string[] | null,
+): Promise<KeyedAnswer | null> {
+  const row = acceptRow(deps, request, run, otherRuns);
   try {
     const accepted = await withDatabase(() => deps.accepter.add(row));
-    return accepted === null ? null : await settle(deps, request, row, accepted);
+    if (accepted.type === "accepted") return await settle(deps, request, row, accepted.acceptedAt);
+    if (accepted.type === "out_of_place") await deps.recovery.check();
+    return null;
   } catch (error) {
     if (violatedConstraint(error) !== null) return null;
     throw error;
@@ -75,41 +91,43 @@ async function runFirst(deps: Deps, request: CreateRequest): Promise<KeyedAnswer
 async function answerFromRecord(deps: Deps, request: CreateRequest): Promise<KeyedAnswer | null> {
   const record = await readKeyOf(deps, request);
   if (record !== null) {
-    return answerFromKey(deps, request, record, () => runAfresh(deps, request, record.run + 1));
+    return answerFromKey(deps, request, record, (run) => runAfresh(deps, request, run, record.run));
   }
-  const refusal = await refusalOfFormerKey(deps, request);
-  if (refusal !== null) throw refusal;
+  const former = await readFormerKey(deps, request);
+  if (former.type === "used") throw expired(former.run.payment);
+  if (former.type === "open") throw inProgress(former.run.payment);
   deps.recovery.refuseWhileRecovering();
   const holder = await orderHolder(deps, request);
-  if (holder === null) return null;
-  throw orderIdTaken(holder);
+  if (holder !== null) throw orderIdTaken(holder);
+  // The others are proven to be without effect, and looked at again by the worker before it sends.
+  return former.type === "free" ? runWithoutRecord(deps, request, former.next, []) : null;
 }
 
 /** The last run is proven to be without effect: this request becomes the next run. Null: another was first. */
-async function runAfresh(deps: Deps, request: CreateRequest, run: number): Promise<KeyedAnswer | null> {
+async function runAfresh(
+  deps: Deps,
+  request: CreateRequest,
+  run: number,
+  after: number,
+): Promise<KeyedAnswer | null> {
   deps.recovery.refuseWhileRecovering();
   const row = acceptRow(deps, request, run);
   try {
-    const accepted = await withDatabase(() => acceptRetry(deps.db.sql, row));
-    return accepted === null ? null : await settle(deps, request, row, accepted);
+    const acceptedAt = await withDatabase(() => acceptRetry(deps.db.sql, row, after));
+    return acceptedAt === null ? null : await settle(deps, request, row, acceptedAt);
   } catch (error) {
     if (violatedConstraint(error) === null) throw error;
     const holder = await orderHolder(deps, request);
     if (holder !== null) throw orderIdTaken(holder);
     // This run's row was lost with a backup and made again, and the key's record is from before it.
-    const refusal = await refusalOfAttempts(deps, request, [row.attempt_id]);
+    const refusal = await refusalOfAttempt(deps, request, row.attempt_id);
     if (refusal !== null && (await readKeyOf(deps, request))?.run !== run) throw refusal;
     // Freed, or begun by another request since: look again.
     return null;
   }
 }
 
-function settle(
-  deps: Deps,
-  request: CreateRequest,
-  row: AcceptRow,
-  { acceptedAt }: NonNullable<Accepted>,
-): Promise<KeyedAnswer> {
+function settle(deps: Deps, request: CreateRequest, row: AcceptRow, acceptedAt: Date): Promise<KeyedAnswer> {
   const accepted = { attemptId: row.attempt_id, run: row.run, resourceId: row.payment_id };
   return waitForOutcome(deps, request, accepted, () =>
     processing({ payment: acceptedPayment(row, acceptedAt), refund: null, refundResolution: null }),

@@ -59,7 +59,7 @@ export class Examination {
   readonly #bounds: DoctorBounds;
 
   constructor(private readonly deps: DoctorDeps) {
-    this.#bounds = doctorBounds(deps.settings.reconcileEveryMs);
+    this.#bounds = doctorBounds(deps.settings);
   }
 
   /** What is open, whatever its age, and the books as a whole. */

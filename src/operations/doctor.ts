@@ -20,6 +20,7 @@ import {
   PAGE_SIZE,
   type Sweep,
 } from "./doctor-examination.js";
+import { Patrol, type PatrolLimits } from "./doctor-patrol.js";
 
 const MINUTE_MS = 60_000;
 /** How far back the first round of a process looks. */
@@ -30,12 +31,14 @@ const OVERLAP_MS = MINUTE_MS;
 export interface RoundLimits {
   /** Pages of what is new. What is left over, the next round goes on with. */
   readonly windowPages: number;
-  /** Pages of all there is, from the first row to the last and over again: every row is seen now and then. */
-  readonly patrolPages: number;
+  readonly patrol: PatrolLimits;
 }
 
-/** What is new of 250 payments a second, looked at twice with their events; and 1,000 rows of all there is. */
-const ROUND: RoundLimits = { windowPages: 400, patrolPages: 4 };
+/**
+ * What is new of 250 payments a second, looked at twice with their events; and a twentieth of the time for all there is.
+ * A database that is slow or busy is asked for fewer pages, and for no greater part of what it can do.
+ */
+export const ROUND: RoundLimits = { windowPages: 400, patrol: { pages: 4, share: 1 / 20 } };
 /** Standing violations that are looked at again one by one. */
 const MOST_STANDING = 1_000;
 
@@ -104,8 +107,15 @@ export async function explain(deps: DoctorDeps, since: Date | null): Promise<Exp
     const page = await withDatabase(() => readSubjects(sql, { kind, since, after: null, limit: PAGE_SIZE }));
     subjects[kind] = page.map(({ subject }) => subject);
   }
-  const bounds = doctorBounds(deps.settings.reconcileEveryMs);
+  const bounds = doctorBounds(deps.settings);
   return explainChecks(sql, bounds, { subjects, since, limit: PAGE_SIZE });
+}
+
+export interface DoctorOptions {
+  readonly onRound?: (report: DoctorReport) => void;
+  readonly limits?: RoundLimits;
+  /** 0 <= n < 1: draws where the way through all there is begins; without it, at the first row. */
+  readonly random?: () => number;
 }
 
 /**
@@ -115,14 +125,16 @@ export async function explain(deps: DoctorDeps, since: Date | null): Promise<Exp
 export class Doctor {
   #standing: ReadonlyMap<string, Broken> = new Map();
   #window: { readonly sweep: Sweep; readonly startedAt: Date } | null = null;
-  #patrol = newSweep(null);
+  readonly #patrol: Patrol;
   readonly #bornMs: number;
+  readonly #limits: RoundLimits;
 
   constructor(
     private readonly deps: DoctorDeps,
-    private readonly onRound: (report: DoctorReport) => void = () => undefined,
-    private readonly limits: RoundLimits = ROUND,
+    private readonly options: DoctorOptions = {},
   ) {
+    this.#limits = options.limits ?? ROUND;
+    this.#patrol = new Patrol(deps, this.#limits.patrol, options.random ?? null);
     this.#bornMs = deps.clock.monotonicMs();
   }
 
@@ -148,19 +160,16 @@ export class Doctor {
         "doctor: more has moved than one round looks at; the next one goes on from there",
       );
     }
-    this.onRound(report);
+    this.options.onRound?.(report);
     return report;
   }
 
   async #look(examination: Examination, sweep: Sweep): Promise<void> {
     await examination.lookAtOpen();
-    for (let pages = 0; pages < this.limits.windowPages && !hasEnded(sweep); pages += 1) {
+    for (let pages = 0; pages < this.#limits.windowPages && !hasEnded(sweep); pages += 1) {
       await examination.takePage(sweep);
     }
-    if (hasEnded(this.#patrol)) this.#patrol = newSweep(null);
-    for (let pages = 0; pages < this.limits.patrolPages && !hasEnded(this.#patrol); pages += 1) {
-      await examination.takePage(this.#patrol);
-    }
+    await this.#patrol.goOn(examination);
     await this.#lookAgain(examination);
   }
 

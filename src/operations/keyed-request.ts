@@ -7,12 +7,13 @@ import {
   refundPath,
   type StoredResponse,
 } from "../domain/documents.js";
+import { type FormerKey, type FormerRun, judgeFormerKey, MOST_RUNS } from "../domain/earlier-runs.js";
 import { PawlError } from "../domain/errors.js";
 import type { Payment, Resolution } from "../domain/payment.js";
 import type { Refund } from "../domain/refund.js";
 import { withDatabase } from "../store/db.js";
 import { type KeyRecord, readKey } from "../store/idempotency-keys.js";
-import { readPayment, readPaymentOfAttempts } from "../store/payments.js";
+import { readPayment, readStandingAttempts, type StandingAttempt } from "../store/payments.js";
 import { readRefund } from "../store/refunds.js";
 import { attemptIdOf } from "./attempt-id.js";
 import type { Settled } from "./await-outcome.js";
@@ -55,8 +56,6 @@ export interface Resource {
   readonly refundResolution: Resolution | null;
 }
 
-/** Runs of one key that are searched for when its record is purged: each stands for a proven provider outage. */
-const MOST_RUNS_SEARCHED = 50;
 export const RETRY_AFTER_SECONDS = 1;
 
 export function keyNameOf({ caller, operation, key }: KeyedRequest) {
@@ -67,23 +66,65 @@ export function readKeyOf(deps: Deps, request: KeyedRequest): Promise<KeyRecord 
   return withDatabase(() => readKey(deps.db.sql, keyNameOf(request)));
 }
 
-/** The key's record is purged or lost and an attempt derived from it stands: it is refused. Null: there is none. */
-export async function refusalOfFormerKey(deps: Deps, request: KeyedRequest): Promise<PawlError | null> {
-  const ids = Array.from({ length: MOST_RUNS_SEARCHED }, (_, at) =>
-    attemptIdOf(deps.installationSecret, keyNameOf(request), at + 1),
-  );
-  return refusalOfAttempts(deps, request, ids);
-}
-
-/** The same for attempts that stand without the key's record knowing of them. */
-export async function refusalOfAttempts(
+/** What the attempts that are derived from a key, and that its record knows nothing of, say of it; `after` its run. */
+export async function readFormerKey(
   deps: Deps,
   request: KeyedRequest,
-  attemptIds: readonly string[],
+  after = 0,
+): Promise<FormerKey<Former>> {
+  const runs = new Map(
+    attemptIdsOf(deps, request)
+      .map((id, at) => [id, at + 1] as const)
+      .slice(after),
+  );
+  const { tenantId } = request.caller;
+  const standing = await withDatabase(() => readStandingAttempts(deps.db.sql, tenantId, [...runs.keys()]));
+  return judgeFormerKey(standing.map((attempt) => ({ ...attempt, run: runs.get(attempt.id) ?? 1 })));
+}
+
+type Former = StandingAttempt & FormerRun;
+
+/** The key's record is purged or lost and an attempt derived from it stands: it is refused. Null: there is none. */
+export async function refusalOfFormerKey(deps: Deps, request: KeyedRequest): Promise<PawlError | null> {
+  const ids = attemptIdsOf(deps, request);
+  const former = await withDatabase(() => readStandingAttempts(deps.db.sql, request.caller.tenantId, ids));
+  const newest = former.toSorted((one, other) => ids.indexOf(one.id) - ids.indexOf(other.id)).at(-1);
+  return newest === undefined ? null : expired(newest.payment);
+}
+
+/** The same for one attempt, which stands without the key's record knowing of it. */
+export async function refusalOfAttempt(
+  deps: Deps,
+  request: KeyedRequest,
+  attemptId: string,
 ): Promise<PawlError | null> {
   const { tenantId } = request.caller;
-  const former = await withDatabase(() => readPaymentOfAttempts(deps.db.sql, tenantId, attemptIds));
-  return former === null ? null : expired(former);
+  const [former] = await withDatabase(() => readStandingAttempts(deps.db.sql, tenantId, [attemptId]));
+  return former === undefined ? null : expired(former.payment);
+}
+
+/** Of all runs that the key can have, in order. */
+export function attemptIdsOf(deps: Deps, request: KeyedRequest): string[] {
+  const name = keyNameOf(request);
+  return Array.from({ length: MOST_RUNS }, (_, at) => attemptIdOf(deps.installationSecret, name, at + 1));
+}
+
+/** Accepts the request as this run of its key. */
+type RunAfresh = (run: number) => Promise<KeyedAnswer | null>;
+
+/** Runs that are later than the record were lost, and made again by a recovery: they decide as a record of theirs would. */
+async function answerFromLaterRuns(
+  deps: Deps,
+  request: KeyedRequest,
+  record: KeyRecord,
+  runAfresh: RunAfresh,
+): Promise<KeyedAnswer | null> {
+  const later = await readFormerKey(deps, request, record.run);
+  if (later.type === "unknown") return runAfresh(record.run + 1);
+  if (later.type === "free") return runAfresh(later.next);
+  // Another request may have begun that run just now: then the record knows of it.
+  if ((await readKeyOf(deps, request))?.run !== record.run) return null;
+  throw later.type === "open" ? inProgress(later.run.payment) : expired(later.run.payment);
 }
 
 /**
@@ -94,7 +135,7 @@ export async function answerFromKey(
   deps: Deps,
   request: KeyedRequest,
   record: KeyRecord,
-  runAfresh: () => Promise<KeyedAnswer | null>,
+  runAfresh: RunAfresh,
 ): Promise<KeyedAnswer | null> {
   if (record.expired) throw expired((await readResource(deps, request, record.resourceId)).payment);
   if (record.fingerprint !== request.fingerprint) {
@@ -104,7 +145,11 @@ export async function answerFromKey(
     case "completed":
       return replay(record);
     case "failed_retryable":
-      return runAfresh();
+      if (record.run < MOST_RUNS) return answerFromLaterRuns(deps, request, record, runAfresh);
+      throw expired(
+        (await readResource(deps, request, record.resourceId)).payment,
+        "The key has run too often without effect, and runs no more; its last payment is shown here. Use a new key.",
+      );
     case "in_progress":
       return waitForOther(deps, request, record);
   }
@@ -140,11 +185,7 @@ async function waitForOther(deps: Deps, request: KeyedRequest, record: KeyRecord
     if (answer.type === "final") return answer;
   }
   const { payment, refund } = await readResource(deps, request, resourceId);
-  throw new PawlError(
-    "idempotency_key_in_progress",
-    "The first request with this key has no final answer yet.",
-    { payment, ...(refund === null ? {} : { refund }), retryAfterSeconds: RETRY_AFTER_SECONDS },
-  );
+  throw inProgress(payment, refund);
 }
 
 async function answerFromOutcome(
@@ -218,14 +259,34 @@ export async function readResource(deps: Deps, request: KeyedRequest, resourceId
   const payment = await withDatabase(() =>
     readPayment(deps.db.sql, tenantId, view?.refund.paymentId ?? resourceId),
   );
-  if (payment === null) throw new Error(`the key's resource ${resourceId} does not exist`);
+  if (payment === null) throw lostUnderway(deps, request, resourceId);
   return { payment, refund: view?.refund ?? null, refundResolution: view?.resolution ?? null };
 }
 
-function expired(payment: Payment): PawlError {
-  return new PawlError(
-    "idempotency_key_expired",
-    "The key has expired; its payment exists and is shown here.",
-    { payment },
+/** Key and resource commit together, so the rows were put back to an older state while the caller waited. */
+function lostUnderway(deps: Deps, { operation }: KeyedRequest, resourceId: string): PawlError {
+  deps.log.error(
+    { operation, resource: resourceId },
+    "a key's resource is gone: the database is an older one",
   );
+  return new PawlError(
+    "service_unavailable",
+    "The database was restored under the request; the same key is safe to send again.",
+    { retryAfterSeconds: RETRY_AFTER_SECONDS },
+  );
+}
+
+export function inProgress(payment: Payment, refund: Refund | null = null): PawlError {
+  return new PawlError(
+    "idempotency_key_in_progress",
+    "The first request with this key has no final answer yet.",
+    { payment, ...(refund === null ? {} : { refund }), retryAfterSeconds: RETRY_AFTER_SECONDS },
+  );
+}
+
+export function expired(
+  payment: Payment,
+  detail = "The key has expired; its payment exists and is shown here.",
+): PawlError {
+  return new PawlError("idempotency_key_expired", detail, { payment });
 }

@@ -1,5 +1,6 @@
 import type { Evidence } from "../domain/provider.js";
 import type { AttemptReference } from "../domain/provider-event.js";
+import { reasonsAbove } from "../domain/review.js";
 import { newId } from "../lib/ids.js";
 import { withDatabase } from "../store/db.js";
 import { flagPayment } from "../store/outside-facts.js";
@@ -77,12 +78,16 @@ export async function nudge(deps: Deps, event: ClaimedEvent, attempt: AttemptRef
 /** What stands for an event where a comparison tells of a difference: it does so again in every run. */
 export const RECONCILIATION = "reconciliation";
 
-/** What only a person can judge: a review of the attempt's payment, and nothing else of it is touched. */
+/**
+ * What only a person can judge: a review of the attempt, or of an object of the provider's that is not the attempt's own,
+ * and nothing else is touched.
+ */
 export async function flag(
   deps: Deps,
   event: ClaimedEvent,
   attempt: AttemptReference,
   reason: string,
+  otherObjectId: string | null,
 ): Promise<Applied> {
   const flagged = await withDatabase(() =>
     flagPayment(deps.db.sql, {
@@ -94,12 +99,13 @@ export async function flag(
       review_id: newId("rev"),
       timeline_id: newId("tl"),
       reason,
-      told: `${event.type} ${event.objectId}`,
+      yields_to: reasonsAbove(reason)?.join(",") ?? null,
+      object_id: otherObjectId ?? "",
+      told: `${event.type} ${otherObjectId ?? event.objectId}`,
       repeats: event.type === RECONCILIATION,
     }),
   );
-  // Another review is open: tried again, and parked where it stays open.
-  if (!flagged) return { type: "again", reason: "review_open" };
+  if (!flagged) return { type: "again", reason: "review_busy" };
   deps.log.warn(
     { payment: attempt.paymentId, attempt: attempt.id, event: event.eventId, reason },
     "provider event needs a person",

@@ -1,5 +1,6 @@
+import type { AttemptView } from "../domain/charge-change.js";
 import { PawlError } from "../domain/errors.js";
-import { allowedResolutions } from "../domain/review.js";
+import { type AllowedResolution, allowedResolutions, DISMISSAL_ALONE } from "../domain/review.js";
 import type { Review, ReviewEvidence } from "../domain/review-document.js";
 import { readAttempt } from "../store/attempts.js";
 import { type Queryable, withDatabase } from "../store/db.js";
@@ -43,6 +44,11 @@ export async function showReview(deps: Reading, reviewId: string): Promise<Revie
   return review === null ? null : evidenceOf(deps, review);
 }
 
+/** What an undecided review takes, with its attempt as it is. */
+export function takenBy(review: Review, view: AttemptView): readonly AllowedResolution[] {
+  return review.objectId === null ? allowedResolutions(view, review.reason) : DISMISSAL_ALONE;
+}
+
 export function findReview(db: Queryable, reviewId: string): Promise<Review | null> {
   return withDatabase(async () => {
     const tenantId = await store.findTenantOfReview(db, reviewId);
@@ -62,7 +68,7 @@ function evidenceOf(deps: Reading, review: Review): Promise<ReviewEvidence> {
     const refund = refundId === null ? null : await readRefund(sql, tenantId, refundId);
     const timeline = await store.readReviewTimeline(sql, review, MOST_ENTRIES);
     const isDecided = review.closedAt !== null || review.resolution !== null;
-    const allowed = isDecided ? [] : allowedResolutions({ ...read, policy }, review.reason);
+    const allowed = isDecided ? [] : takenBy(review, { ...read, policy });
     return { review, payment, refund, attempt, dueAt, now, policy, timeline, allowed };
   });
 }

@@ -22,8 +22,9 @@ const MOST_WRITES = 3;
 
 /**
  * A payment and its charge attempt, made again from the object that carries their marks. The attempt follows the object
- * from the start and is due, so status, amounts and books come by the way of every payment. Lost are the client's key,
- * its order id and its metadata; the attempt's id is derived from the key, so that key will never charge again.
+ * from the start and is due, so status, amounts and books come by the way of every payment; one that nobody has confirmed
+ * it closes, since a confirm may still be under way. Lost are the client's key, its order id and its metadata; the
+ * attempt's id is derived from the key, so that key will never charge again.
  * False: the attempt stands already, or the object's amount cannot be a payment's.
  */
 export async function rebuildPayment(held: HeldRun, charge: ListedCharge): Promise<boolean> {
@@ -68,6 +69,7 @@ export async function rebuildPayment(held: HeldRun, charge: ListedCharge): Promi
     insertRebuiltPayment(deps.db.sql, {
       payment,
       attemptId,
+      state: charge.status === "created" ? "fencing" : "following",
       account: run.account,
       requestId: run.id,
       timelineId: newId("tl"),

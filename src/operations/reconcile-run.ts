@@ -14,20 +14,24 @@ import {
 import type { Deps } from "./deps.js";
 import { askProvider, RECONCILIATION } from "./provider-event-steps.js";
 
-/** What a run goes through, in this order; only a recovery waits for its attempts. */
+/** What a run goes through, in this order. */
 export const PHASES = [
   "charges",
   "refunds",
   "disputes",
   "transactions",
   "events",
+  "payouts",
   "attempts",
   "verify",
 ] as const;
 export type Phase = (typeof PHASES)[number];
 
+/** What was lost with rows, and would not come again. */
+const ONLY_IN_RECOVERY: ReadonlySet<Phase> = new Set<Phase>(["payouts", "attempts"]);
+
 export function phasesOf(trigger: RunTrigger): readonly Phase[] {
-  return PHASES.filter((phase) => phase !== "attempts" || trigger === "recover");
+  return PHASES.filter((phase) => !ONLY_IN_RECOVERY.has(phase) || trigger === "recover");
 }
 
 /** Where a run is within its phase: what its cursor column holds, as JSON. */
@@ -46,6 +50,8 @@ export interface Position {
   readonly leftOut: readonly string[];
   /** When the present phase began to wait for something, RFC 3339. */
   readonly since: string | null;
+  /** The provider wants no question before then, RFC 3339. */
+  readonly notBefore: string | null;
 }
 
 const BEGINNING: Position = {
@@ -56,6 +62,7 @@ const BEGINNING: Position = {
   skipped: [],
   leftOut: [],
   since: null,
+  notBefore: null,
 };
 
 export function positionOf({ cursor }: Run): Position {
@@ -86,7 +93,10 @@ export interface PhaseStep {
 /** The provider did not answer, so the step is made again. */
 export class Unanswered extends Error {
   override readonly name = "Unanswered";
-  constructor(readonly reason: string) {
+  constructor(
+    readonly reason: string,
+    readonly retryAfterMs: number | null,
+  ) {
     super(`the provider did not answer: ${reason}`);
   }
 }
@@ -171,8 +181,8 @@ export class HeldRun {
 
   get moment(): Moment {
     const keysGoneBefore = new Date(this.run.claimedAt.getTime() - this.deps.settings.providerKeyLifetimeMs);
-    const mayLackTenants = this.run.trigger === "recover";
-    return { settledBefore: this.settledBefore, keysGoneBefore, mayLackTenants };
+    const isRestored = this.run.trigger === "recover";
+    return { settledBefore: this.settledBefore, keysGoneBefore, isRestored };
   }
 
   get account() {
@@ -244,7 +254,13 @@ export class HeldRun {
   ): Promise<Exclude<A, { readonly type: "unanswered" }>> {
     await this.keep();
     const answer = await askProvider(this.deps, name, question);
-    if (answer.type === "unanswered") throw new Unanswered((answer as unknown as { reason: string }).reason);
+    if (answer.type === "unanswered") {
+      const { reason, retryAfterMs } = answer as unknown as {
+        readonly reason: string;
+        readonly retryAfterMs: number | null;
+      };
+      throw new Unanswered(reason, retryAfterMs);
+    }
     return answer as Exclude<A, { readonly type: "unanswered" }>;
   }
 }

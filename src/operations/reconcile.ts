@@ -12,7 +12,12 @@ import {
   startDueRun,
 } from "../store/reconciliation.js";
 import { endRecovery } from "../store/recovery.js";
-import { compareDisputes, compareTransactions, takeUndelivered } from "./compare-after-charge.js";
+import {
+  compareDisputes,
+  compareTransactions,
+  takePayouts,
+  takeUndelivered,
+} from "./compare-after-charge.js";
 import { compareCharges } from "./compare-charges.js";
 import { compareRefunds } from "./compare-refunds.js";
 import type { Deps } from "./deps.js";
@@ -28,7 +33,7 @@ import {
   RunLost,
   Unanswered,
 } from "./reconcile-run.js";
-import { startDueRecovery, waitForAttempts } from "./recover.js";
+import { accountsAwaited, startDueRecovery, waitForAttempts } from "./recover.js";
 import { verifyFindings } from "./verify-findings.js";
 
 const PHASE_STEPS: Readonly<Record<Phase, (held: HeldRun, position: Position) => Promise<PhaseStep>>> = {
@@ -37,6 +42,7 @@ const PHASE_STEPS: Readonly<Record<Phase, (held: HeldRun, position: Position) =>
   disputes: compareDisputes,
   transactions: compareTransactions,
   events: takeUndelivered,
+  payouts: takePayouts,
   attempts: waitForAttempts,
   verify: verifyFindings,
 };
@@ -45,10 +51,14 @@ const PHASE_STEPS: Readonly<Record<Phase, (held: HeldRun, position: Position) =>
 const MOST_FAILURES = 20;
 /** How long ended runs and closed findings are kept. */
 const KEPT_MS = 90 * 86_400_000;
-const PURGED_AT_ONCE = 500;
+const PURGED_AT_ONCE = 2_000;
+/** At the start of one run: an account whose objects all differed leaves as many findings as it has objects. */
+const MOST_PURGES = 20;
 /** Between two looks at what a run waits for, where somebody waits for the run; twice as long after each failure. */
 const LOOK_AGAIN_MS = 500;
 const MOST_DOUBLINGS = 5;
+/** A provider that wants to be left alone for longer is asked all the same. */
+const LONGEST_REST_MS = 300_000;
 /** Without them a recovery has taken nothing in, and must not let anybody send again. */
 const NEEDED_TO_RECOVER: readonly Phase[] = ["charges", "refunds"];
 const MOST_ERROR_CHARACTERS = 200;
@@ -62,6 +72,11 @@ function notCompared({ skipped, leftOut }: Position): string | null {
     leftOut.length === 0 ? [] : `since there was no answer about it that can be read: ${leftOut.join(", ")}`,
   ].flat();
   return why.length === 0 ? null : `not compared, ${why.join("; ")}`;
+}
+
+/** Milliseconds since 1970; 0: the provider may be asked. */
+function restsUntil({ notBefore }: Position): number {
+  return notBefore === null ? 0 : Date.parse(notBefore);
 }
 
 /** `idle`: nothing to do, or somebody else is at it. */
@@ -129,6 +144,7 @@ export class Comparison {
       }),
     );
     if (run === null) return "idle";
+    if (restsUntil(positionOf(run)) > run.claimedAt.getTime()) return "wait";
     const held = new HeldRun(deps, run, this.#recent.of(run));
     const phase = phasesOf(run.trigger).find((name) => name === run.phase);
     if (phase === undefined) throw new Error(`run ${run.id} is in the unknown phase ${run.phase}`);
@@ -141,10 +157,11 @@ export class Comparison {
       if (!(error instanceof Unanswered)) {
         deps.log.error({ err: error, run: run.id, phase }, "reconciliation: a step failed");
         // A step that can never be made must not keep every later comparison from beginning.
-        return this.#afterFailure(held.run, phase, `failed here: ${String(error)}`);
+        return this.#afterFailure(held.run, phase, `failed here: ${String(error)}`, null);
       }
       if (this.#mayBeLeftOut(run, phase, error.reason)) return this.#leaveOut(held.run, phase);
-      return this.#afterFailure(held.run, phase, `the provider did not answer (${error.reason})`);
+      const reason = `the provider did not answer (${error.reason})`;
+      return this.#afterFailure(held.run, phase, reason, error.retryAfterMs);
     }
   }
 
@@ -173,6 +190,9 @@ export class Comparison {
     // Of two that end at once each has seen the other still running: the last one ends it.
     if (isWritten && !isOver) await withDatabase(() => endRecovery(deps.db.sql, run));
     await deps.recovery.check();
+    const awaited = deps.recovery.isRecovering() ? await accountsAwaited(deps) : [];
+    if (awaited.length > 0)
+      deps.log.warn({ accounts: awaited }, "recovering: other accounts are to be compared");
     return isWritten ? "ended" : "idle";
   }
 
@@ -191,13 +211,20 @@ export class Comparison {
   }
 
   /** The same step again, later. */
-  async #afterFailure(run: ClaimedRun, phase: Phase, reason: string): Promise<StepResult> {
-    const position = positionOf(run);
-    const failures = position.failures + 1;
+  async #afterFailure(
+    run: ClaimedRun,
+    phase: Phase,
+    reason: string,
+    restMs: number | null,
+  ): Promise<StepResult> {
+    const failures = positionOf(run).failures + 1;
+    const rest = Math.min(restMs ?? 0, LONGEST_REST_MS);
+    const notBefore = rest === 0 ? null : new Date(run.claimedAt.getTime() + rest).toISOString();
+    const position = { ...positionOf(run), failures, notBefore };
     const state = failures < MOST_FAILURES ? "running" : "failed";
     const error = `${phase}: ${reason}`.slice(0, MOST_ERROR_CHARACTERS);
     this.deps.log.warn({ run: run.id, phase, reason, failures }, "reconciliation: a step is made again");
-    const isWritten = await this.#write(run, phase, { ...position, failures }, NOTHING, state, error);
+    const isWritten = await this.#write(run, phase, position, NOTHING, state, error);
     return !isWritten ? "idle" : state === "failed" ? "ended" : "wait";
   }
 
@@ -238,7 +265,10 @@ export class Comparison {
         phase: "charges",
       }),
     );
-    if (isStarted) await withDatabase(() => purgeReconciliation(db.sql, KEPT_MS, PURGED_AT_ONCE));
+    for (let purges = 0; isStarted && purges < MOST_PURGES; purges += 1) {
+      const purged = await withDatabase(() => purgeReconciliation(db.sql, KEPT_MS, PURGED_AT_ONCE));
+      if (purged < PURGED_AT_ONCE) return;
+    }
   }
 
   async #account(): Promise<string | null> {

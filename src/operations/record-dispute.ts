@@ -43,7 +43,7 @@ export async function recordDispute(deps: Deps, event: ClaimedEvent, disputeId: 
   if (charge === null) return { type: "not_ours" };
   if (charge.livemode !== dispute.livemode) return { type: "nothing", outcome: "other_mode" };
   if (status === "unrecognized") return { type: "again", reason: "provider_status_unrecognized" };
-  if (amount === null) return flag(deps, event, charge, "provider_amount_mismatch");
+  if (amount === null) return flag(deps, event, charge, "provider_amount_mismatch", disputeId);
   return advance(deps, event, charge, { ...dispute, status, amount }, evidence);
 }
 

@@ -42,7 +42,7 @@ export async function recordExternalRefund(
     if (is === "release") return nudge(deps, event, charge);
     if (is === "early") return { type: "again", reason: "capture_not_known" };
     const record = recordOf(deps, reading, refund);
-    if (record === null) return flag(deps, event, charge, "outside_refund_mismatch");
+    if (record === null) return flag(deps, event, charge, "outside_refund_mismatch", refund.id);
     await deps.probe("before_fact_written");
     const row = rowOf(event, reading, record, charge);
     if (await withDatabase(() => writeOutsideFact(sql, row))) {

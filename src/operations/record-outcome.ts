@@ -6,7 +6,7 @@ import { finalResponse } from "../domain/final-response.js";
 import { type LedgerEntry, postingsOf } from "../domain/ledger.js";
 import { moneyFactsOf } from "../domain/money-facts.js";
 import type { ProviderCall } from "../domain/provider.js";
-import { endOfReview } from "../domain/review.js";
+import { endOfReview, reasonsAbove } from "../domain/review.js";
 import { newId } from "../lib/ids.js";
 import type {
   AdvanceRow,
@@ -17,6 +17,7 @@ import type {
   RefundWrite,
   TimelineRow,
 } from "../store/advance.js";
+import type { ReviewWrite } from "../store/open-reviews.js";
 import type { Deps } from "./deps.js";
 
 /** When the call that the change answers went out, for its timeline row. */
@@ -53,7 +54,8 @@ function tellOthers(
 ): void {
   const { attempt } = view;
   const about = { payment: view.payment.id, attempt: attempt.id, reason: change.reason };
-  if (change.review !== null && attempt.waitReason !== change.reason) {
+  const isTold = attempt.waitReason === change.reason || change.instruction === "returned";
+  if (change.review !== null && !isTold) {
     deps.log.warn({ ...about, review: change.review }, "review opened");
   }
   if (change.then.type === "wait") deps.due.dueIn(change.then.ms);
@@ -139,10 +141,14 @@ function advanceRow(
     key: keyWrite(deps, change, response),
     timeline: timelineRows(view, change, applied, sent),
     event: eventRow(view, applied),
-    review: change.review === null ? null : { id: newId("rev"), reason: change.review },
+    review: change.review === null ? null : reviewWrite(change.review),
     close_review: reviewEnd === "fact" || reviewEnd === "person",
     instruction: change.instruction ?? null,
   };
+}
+
+function reviewWrite(reason: string): ReviewWrite {
+  return { id: newId("rev"), reason, yields_to: reasonsAbove(reason)?.join(",") ?? null };
 }
 
 function paymentWrite(view: ChargeView, { payment }: Applied): PaymentWrite {

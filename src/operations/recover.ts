@@ -1,7 +1,14 @@
 import { newId } from "../lib/ids.js";
 import { withDatabase } from "../store/db.js";
 import { type FoundDifference, insertRun, listRunning, type Run } from "../store/reconciliation.js";
-import { countUnanswered, endRecoveryByHand, readNewestTrace } from "../store/recovery.js";
+import {
+  countUnanswered,
+  endRecoveryByHand,
+  isComparedInRecovery,
+  listUncomparedAccounts,
+  readNewestTrace,
+  readOldestMissing,
+} from "../store/recovery.js";
 import type { Deps } from "./deps.js";
 import type { HeldRun, PhaseStep, Position } from "./reconcile-run.js";
 import { TIMELINE_CHANGED } from "./recovery-watch.js";
@@ -32,15 +39,34 @@ export async function startDueRecovery(deps: Deps, account: string): Promise<voi
   if (deps.recovery.current()?.reason !== TIMELINE_CHANGED) return;
   const running = await runningRecoveries(deps, account);
   if (running.length > 0) return;
+  // It has done its part, and another account's is awaited.
+  const named = { provider: deps.provider.name, account };
+  if (await withDatabase(() => isComparedInRecovery(deps.db.sql, named))) return;
   // Another process may have ended it since this one looked last.
   await deps.recovery.check();
   const current = deps.recovery.current();
   if (current?.reason !== TIMELINE_CHANGED) return;
+  await joinOrStart(deps, account, await readLatestSince(deps, current.since));
+}
+
+/**
+ * What a recovery that a person asks for begins from: the time that they name, or the latest of which the data itself
+ * surely tells, where they name a later one. Commits are lost from the end, so what is missing was made after that.
+ * Asked while the recovery is under way.
+ */
+export async function sinceToldOf(deps: Deps, named: Date): Promise<Date> {
+  const noticedAt = deps.recovery.current()?.since ?? deps.clock.now();
+  const latest = await readLatestSince(deps, noticedAt);
+  return named > latest ? latest : named;
+}
+
+/** Not from what was written since the change of the database, nor by processes that had not noticed it yet. */
+async function readLatestSince(deps: Deps, noticedAt: Date): Promise<Date> {
   const noticedWithinMs = Math.max(NOTICED_WITHIN_MS, 2 * deps.settings.databaseCheckIntervalMs);
-  const before = new Date(current.since.getTime() - noticedWithinMs);
+  const before = new Date(noticedAt.getTime() - noticedWithinMs);
   const trace = await withDatabase(() => readNewestTrace(deps.db.sql, before));
   const newest = Math.max(trace.at.getTime(), timeOfId(trace.paymentId));
-  await joinOrStart(deps, account, new Date(newest - TRACE_MARGIN_MS));
+  return new Date(newest - TRACE_MARGIN_MS);
 }
 
 async function joinOrStart(deps: Deps, account: string, since: Date): Promise<string> {
@@ -48,13 +74,15 @@ async function joinOrStart(deps: Deps, account: string, since: Date): Promise<st
   const joined = running.find(({ windowFrom }) => windowFrom.getTime() <= since.getTime());
   if (joined !== undefined) return joined.id;
   const id = newId("rec");
+  const named = { provider: deps.provider.name, account };
+  const missing = await withDatabase(() => readOldestMissing(deps.db.sql, named));
   await withDatabase(() =>
     insertRun(deps.db.sql, {
-      provider: deps.provider.name,
+      ...named,
       id,
-      account,
       trigger: "recover",
-      windowFrom: since,
+      // With what earlier comparisons have found missing, so that what was done about it since is taken in behind it.
+      windowFrom: missing !== null && missing < since ? missing : since,
       windowTo: new Date(deps.clock.now().getTime() + TRACE_MARGIN_MS),
       phase: "charges",
     }),
@@ -74,7 +102,15 @@ export async function waitForAttempts({ deps }: HeldRun, position: Position): Pr
   const unanswered = await withDatabase(() => countUnanswered(deps.db.sql));
   if (unanswered === 0) return { objects: 0, findings: NO_FINDINGS, position: null };
   deps.log.info({ unanswered }, "recovering: attempts that have had no answer yet");
-  return { objects: 0, findings: NO_FINDINGS, position: { ...position, failures: 0 }, waits: true };
+  const since = position.since ?? deps.clock.now().toISOString();
+  return { objects: 0, findings: NO_FINDINGS, position: { ...position, since, failures: 0 }, waits: true };
+}
+
+/** Accounts that the recovery under way waits for: a process with the credential of each has to compare what it has. */
+export async function accountsAwaited(deps: Pick<Deps, "db" | "account">): Promise<readonly string[]> {
+  const own = deps.account.current();
+  if (own.type !== "known") return [];
+  return withDatabase(() => listUncomparedAccounts(deps.db.sql, own.accountId));
 }
 
 /** For the operator who knows better. False: no recovery was under way. */

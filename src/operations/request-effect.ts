@@ -9,7 +9,6 @@ import { fingerprint } from "../lib/fingerprint.js";
 import { newId } from "../lib/ids.js";
 import {
   acceptEffect,
-  type Claimed,
   type EffectRow,
   type KeyClaim,
   type ReadPayment,
@@ -86,7 +85,7 @@ export async function requestEffect(
     const answer =
       record === null
         ? await runAs(deps, request, 1)
-        : await answerFromKey(deps, request, record, () => runAs(deps, request, record.run + 1));
+        : await answerFromKey(deps, request, record, (run) => runAs(deps, request, run));
     if (answer !== null) return answer;
   }
   throw new PawlError(
@@ -162,12 +161,13 @@ async function refuse(
   // No refund was made, so the payment is what the key stands for.
   const kept = { ...claim, resource_id: payment.id };
   const { claimed, keyExpiresAt } = await withDatabase(() =>
-    storeRefusal(deps.db.sql, kept, response, deps.settings.retentionMs),
+    storeRefusal(deps.db.sql, kept, response, deps.settings.retentionMs, deps.recovery.tells),
   );
+  if (claimed === "out_of_place") return outOfPlace(deps);
   return claimed === "claimed" ? { type: "final", response, replayed: false, keyExpiresAt } : claimed;
 }
 
-type Unclaimed = Exclude<Claimed, "claimed">;
+type Unclaimed = "moved" | "key_stands";
 
 async function accept(
   deps: Deps,
@@ -176,7 +176,13 @@ async function accept(
   row: EffectRow,
 ): Promise<KeyedAnswer | Unclaimed> {
   try {
-    const claimed = await withDatabase(() => acceptEffect(deps.db.sql, row));
+    const claimed = await withDatabase(() => acceptEffect(deps.db.sql, row, deps.recovery.tells));
+    if (claimed === "unsearched") {
+      const former = await refusalOfFormerKey(deps, request);
+      if (former !== null) throw former;
+      return await accept(deps, request, claim, { ...row, searched: true });
+    }
+    if (claimed === "out_of_place") return await outOfPlace(deps);
     if (claimed !== "claimed") return claimed;
   } catch (error) {
     if (violatedConstraint(error) === null) throw error;
@@ -189,6 +195,13 @@ async function accept(
   return waitForOutcome(deps, request, accepted, async () =>
     processing(await readResource(deps, request, claim.resource_id)),
   );
+}
+
+/** Throws service_unavailable, now that this process has heard of it too; `moved`: it is over. */
+async function outOfPlace({ recovery }: Deps): Promise<"moved"> {
+  await recovery.check();
+  recovery.refuseWhileRecovering();
+  return "moved";
 }
 
 function effectRow(
@@ -223,6 +236,7 @@ function effectRow(
     timeline_id: newId("tl"),
     reason: requestedAs(effect),
     opens: effect.kind !== "refund",
+    searched: false,
     refund:
       effect.kind === "refund" && amount !== null
         ? refundRow({ claim, attemptId, payment, amount, effect, now })

@@ -1,7 +1,6 @@
 import { PawlError } from "../domain/errors.js";
 import type { Instruction, ReviewResolution } from "../domain/instruction.js";
-import { allowedResolutions } from "../domain/review.js";
-import { type Review, reviewDocument, reviewPath } from "../domain/review-document.js";
+import { type Review, reviewDocument, reviewPath, versionOf } from "../domain/review-document.js";
 import { newId } from "../lib/ids.js";
 import { type ReadAttempt, readAttempt } from "../store/attempts.js";
 import { withDatabase } from "../store/db.js";
@@ -11,7 +10,7 @@ import type { Deps } from "./deps.js";
 import type { KeyedAnswer } from "./keyed-request.js";
 import { keyedWrite } from "./keyed-write.js";
 import type { KeyedCall } from "./manage-webhook-endpoints.js";
-import { findReview } from "./read-reviews.js";
+import { findReview, takenBy } from "./read-reviews.js";
 
 export const RESOLVE_REVIEW = "reviews.resolve";
 
@@ -28,13 +27,16 @@ export interface Decision {
   readonly reason: string;
   /** The object that is meant, where the attempt has none or its marker was changed; null: the attempt's own. */
   readonly providerObjectId: string | null;
+  /** The version of the review that was looked at; null: whatever it is about now. */
+  readonly version: number | null;
 }
 
 type Resolving = Pick<Deps, "db" | "settings">;
 
 /**
  * Records a decision, under its Idempotency-Key, and gives it to the review's attempt: a worker carries it out.
- * Throws PawlError: not_found, review_closed, resolution_not_allowed, validation_failed, and what keyedWrite throws.
+ * Throws PawlError: not_found, review_closed, review_changed, resolution_not_allowed, validation_failed, and what
+ * keyedWrite throws.
  */
 export async function resolveReview(
   deps: Resolving & Pick<Deps, "due">,
@@ -51,6 +53,7 @@ export async function resolveReview(
       resolution: decision.resolution,
       reason: decision.reason,
       provider_object_id: decision.providerObjectId,
+      ...(decision.version === null ? {} : { version: decision.version }),
     },
     resourceId: reviewId,
     prepare: async () => {
@@ -88,17 +91,25 @@ async function decide(
   const review = await store.readReview(deps.db.sql, name);
   if (review === null) throw noSuchReview();
   if (review.closedAt !== null || review.resolution !== null) throw decided(review);
+  if (decision.version !== null && decision.version !== versionOf(review)) throw changed(review);
   const read = await readAttempt(deps.db.sql, review.tenantId, review.attemptId);
   if (read === null) throw new Error(`review ${review.id} has lost its attempt`);
   check(deps, review, read, decision);
   const { resolution, reason } = decision;
-  const resolved = { resolution, resolutionReason: reason, resolvedBy: by, resolvedAt: read.now };
+  const resolved = {
+    resolution,
+    resolutionReason: reason,
+    resolvedBy: by,
+    resolvedAt: read.now,
+    // Nothing is to be done for it.
+    ...(review.objectId === null ? {} : { closedAt: read.now, closedBy: "person" as const }),
+  };
   return { review: { ...review, ...resolved }, row: rowOf(review, read, decision, by) };
 }
 
 function check(deps: Resolving, review: Review, read: ReadAttempt, decision: Decision): void {
   const policy = chargePolicyOf(deps.settings);
-  const allowed = allowedResolutions({ ...read, policy }, review.reason).map((one) => one.resolution);
+  const allowed = takenBy(review, { ...read, policy }).map((one) => one.resolution);
   if (!allowed.includes(decision.resolution)) {
     const names = allowed.length === 0 ? "nothing now" : allowed.join(", ");
     throw new PawlError(
@@ -127,12 +138,18 @@ function faultOfNamedObject({ attempt }: ReadAttempt, decision: Decision): strin
 
 function rowOf(review: Review, read: ReadAttempt, decision: Decision, by: string): store.ResolutionRow {
   const { resolution, reason, providerObjectId } = decision;
-  const instruction: Instruction = { reviewId: review.id, resolution, providerObjectId };
+  const instruction: Instruction = {
+    reviewId: review.id,
+    resolution,
+    providerObjectId,
+    reason: review.reason,
+  };
   return {
     tenant_id: review.tenantId,
     review_id: review.id,
     attempt_id: review.attemptId,
     fence: read.attempt.fence,
+    former_reasons: review.formerReasons.length,
     resolution,
     resolution_reason: reason,
     resolved_by: by,
@@ -146,6 +163,14 @@ function decided({ closedAt, closedBy, resolution, resolvedBy }: Review): PawlEr
   const what = resolution === null ? "" : ` It was resolved as ${resolution} by ${resolvedBy ?? "somebody"}.`;
   const how = closedAt === null ? "It is being carried out." : `It was closed by a ${closedBy ?? "fact"}.`;
   return new PawlError("review_closed", `This review takes no decision any more.${what} ${how}`);
+}
+
+function changed(review: Review): PawlError {
+  const { formerReasons, reason } = review;
+  const was = formerReasons.map((former) => former.reason).join(", then ");
+  const now = `version ${String(versionOf(review))}`;
+  const since = was === "" ? "" : ` Before, it was about ${was}.`;
+  return new PawlError("review_changed", `This review is about ${reason} now (${now}).${since}`);
 }
 
 function noSuchReview(): PawlError {

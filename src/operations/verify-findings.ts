@@ -14,13 +14,16 @@ import { type Finding, type FoundDifference, listOpenFindings } from "../store/r
 import { readCounterparts } from "./compare-charges.js";
 import { readRefundCounterparts } from "./compare-refunds.js";
 import { type HeldRun, type PhaseStep, type Position, Unanswered } from "./reconcile-run.js";
-import { repairFinding } from "./repair-finding.js";
+import { waitForAttempts } from "./recover.js";
+import { type Repaired, repairFinding } from "./repair-finding.js";
 
 const MOST_READ = 200;
 /** Looked at in one step, each with a question or two. */
 const MOST_LOOKED_AT = 20;
 /** What has been asked to mend a difference is given so long before the run says that it stands. */
 const PATIENCE_MS = 20_000;
+/** Longer in a recovery, which takes in all that it can: meanwhile nothing is sent. */
+const RECOVERY_PATIENCE_MS = 60_000;
 
 const WRITES_ROWS: ReadonlySet<Repair["type"]> = new Set<Repair["type"]>([
   "record_refund",
@@ -53,22 +56,30 @@ export async function verifyFindings(held: HeldRun, position: Position): Promise
       limit: MOST_READ,
     }),
   );
-  const isPatient = run.claimedAt.getTime() - seenBefore.getTime() < PATIENCE_MS;
+  const isRecovery = run.trigger === "recover";
+  const patienceMs = isRecovery ? RECOVERY_PATIENCE_MS : PATIENCE_MS;
+  const isPatient = run.claimedAt.getTime() - seenBefore.getTime() < patienceMs;
   const findings: FoundDifference[] = [];
   let looks = 0;
   for (const finding of open) {
     if (looks === MOST_LOOKED_AT) break;
     const look = await lookAgain(held, finding, isPatient);
-    if (look.type === "pending") continue;
+    const comesAgain = isRecovery && isPatient;
+    if (look.type === "pending" || (look.type === "unanswered" && comesAgain)) continue;
+    const concluded = await conclude(held, finding, look);
+    // The row that it writes was busy just then.
+    if (comesAgain && concluded.some(({ again }) => again === true)) continue;
     looks += 1;
-    findings.push(...(await conclude(held, finding, look)));
+    findings.push(...concluded);
   }
-  if (open.length === 0) return { objects: 0, findings, position: null };
   const going = { ...position, failures: 0, since: seenBefore.toISOString() };
+  // What has just been made again is followed by an attempt that has had no answer yet.
+  if (open.length === 0 && isRecovery) return waitForAttempts(held, going);
+  if (open.length === 0) return { objects: 0, findings, position: null };
   return { objects: 0, findings, position: going, ...(looks === 0 ? ({ waits: true } as const) : {}) };
 }
 
-async function conclude(held: HeldRun, finding: Finding, look: Look): Promise<FoundDifference[]> {
+async function conclude(held: HeldRun, finding: Finding, look: Look): Promise<Repaired[]> {
   const {
     firstRun: _first,
     lastRun,
@@ -78,7 +89,7 @@ async function conclude(held: HeldRun, finding: Finding, look: Look): Promise<Fo
     ...shown
   } = finding;
   if (look.type !== "looked") return [shown];
-  const found: FoundDifference[] = [];
+  const found: Repaired[] = [];
   for (const difference of look.differences) {
     // The run's own pages have tried the repair already. What writes a row of ours may have found it held.
     const isTried =
@@ -145,7 +156,8 @@ async function lookAgain(held: HeldRun, finding: Finding, isPatient: boolean): P
         return NOTHING;
     }
   } catch (error) {
-    if (error instanceof Unanswered) return { type: "unanswered" };
+    // The next one would have no answer either: the step is made again once the provider may be asked.
+    if (error instanceof Unanswered && error.reason !== "rate_limited") return { type: "unanswered" };
     throw error;
   }
 }
@@ -183,11 +195,13 @@ async function lookAtCharge(held: HeldRun, finding: Finding, isPatient: boolean)
 
 async function lookAtRefund(held: HeldRun, finding: Finding, isPatient: boolean): Promise<Look> {
   const { provider } = held.deps;
+  const moment = { ...held.moment, settledBefore: null };
   const answer = await held.ask("get_refund", () => provider.getRefund(finding.objectId));
   if (answer.type === "found") {
     const counterpart = (await readRefundCounterparts(held, [answer.refund]))(answer.refund);
-    const obstacle = inTheWay(counterpart.refund, isPatient);
-    return obstacle ?? { type: "looked", differences: compareRefund(answer.refund, counterpart, null) };
+    // Of a charge that has just been made again it is not known yet what was captured.
+    const obstacle = inTheWay(counterpart.refund ?? counterpart.charge, isPatient);
+    return obstacle ?? { type: "looked", differences: compareRefund(answer.refund, counterpart, moment) };
   }
   const chargeId = theirs(finding, "provider_payment_id") ?? ours(finding, "provider_payment_id");
   if (chargeId === null) return NOTHING;

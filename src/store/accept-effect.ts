@@ -1,6 +1,8 @@
 import type { StoredResponse } from "../domain/documents.js";
 import type { Payment } from "../domain/payment.js";
 import type { Queryable } from "./db.js";
+import { isInPlace, type Tells } from "./in-place.js";
+import { hasRecovered } from "./recovery.js";
 import { PAYMENT_COLUMNS, paymentOf, type Row, requiredDate, textOrNull } from "./rows.js";
 
 /** A payment as an effect is admitted on it: what is decided from it holds while its version is the same. */
@@ -56,6 +58,8 @@ export interface EffectRow extends KeyClaim {
   readonly reason: string;
   /** Of a capture or cancel: it is the one in flight from here on. */
   readonly opens: boolean;
+  /** The attempts of all runs of a key without a record have been looked for, and there is none. */
+  readonly searched: boolean;
   readonly refund: {
     readonly id: string;
     readonly amount: number;
@@ -77,16 +81,25 @@ export type Claimed = "claimed" | "moved" | "key_stands";
 /**
  * Records key, attempt, refund, reservation, timeline and event in one statement, under the payment's row lock and only
  * if its version is still the one that was judged: so requests that race are judged one after the other.
- * 23505: the attempt derived from the key stands already.
+ * 23505: the attempt derived from the key stands already. `unsearched`: rows were lost here once, and the key's record
+ * may be among them; `out_of_place`: the data stands elsewhere than it was recorded to, or is being recovered.
  */
-export async function acceptEffect(db: Queryable, row: EffectRow): Promise<Claimed> {
+export async function acceptEffect(
+  db: Queryable,
+  row: EffectRow,
+  tells: Tells,
+): Promise<Claimed | "unsearched" | "out_of_place"> {
+  const isNew = row.run === 1 && !row.searched;
   const [written] = await db<Row[]>`
-    with input as materialized (
-      select * from json_to_record(${JSON.stringify(row)}::text::json) as x(
+    with place as materialized (
+      select ${isInPlace(db, tells)} as in_place, ${isNew}::boolean and ${hasRecovered(db)} as unsearched
+    ), input as materialized (
+      select x.* from place cross join json_to_record(${JSON.stringify(row)}::text::json) as x(
         tenant_id text, payment_id text, from_version int, operation text, key text, fingerprint text, run int,
         resource_id text, request_id text, attempt_id text, kind attempt_kind, amount bigint, provider text,
         provider_account text, provider_payment_id text, livemode boolean, parameters text, timeline_id text,
         reason text, opens boolean, refund json)
+       where place.in_place and not place.unsearched
     ), ${claimKey(db, row.run)}, fresh as materialized (
       select i.* from input i join claimed c on c.tenant_id = i.tenant_id
     ), refund as materialized (
@@ -121,27 +134,37 @@ export async function acceptEffect(db: Queryable, row: EffectRow): Promise<Claim
       select r.tenant_id, r.event_id, 'refund.created', r.payment_id, i.from_version + 1, r.document::json
         from refund r join fresh i on i.tenant_id = r.tenant_id
     )
-    select exists (select from held) as held, exists (select from claimed) as claimed`;
-  return claimedOf(written);
+    select exists (select from held) as held, exists (select from claimed) as claimed, place.in_place, place.unsearched
+      from place`;
+  if (written?.["in_place"] !== true) return "out_of_place";
+  return written["unsearched"] === true ? "unsearched" : claimedOf(written);
 }
 
-/** Stores a refusal as the key's answer, under the same conditions, and yields when the key expires. */
+/**
+ * Stores a refusal as the key's answer, under the same conditions, and yields when the key expires. The caller has looked
+ * for the attempts of a key without a record.
+ */
 export async function storeRefusal(
   db: Queryable,
   claim: KeyClaim,
   response: StoredResponse,
   retentionMs: number,
-): Promise<{ readonly claimed: Claimed; readonly keyExpiresAt: Date | null }> {
+  tells: Tells,
+): Promise<{ readonly claimed: Claimed | "out_of_place"; readonly keyExpiresAt: Date | null }> {
   const row = { ...claim, ...response, retention_ms: retentionMs };
   const [written] = await db<Row[]>`
-    with input as materialized (
-      select * from json_to_record(${JSON.stringify(row)}::text::json) as x(
+    with place as materialized (select ${isInPlace(db, tells)} as in_place
+    ), input as materialized (
+      select x.* from place cross join json_to_record(${JSON.stringify(row)}::text::json) as x(
         tenant_id text, payment_id text, from_version int, operation text, key text, fingerprint text, run int,
         resource_id text, request_id text, status int, headers json, body text, retention_ms float8)
+       where place.in_place
     ), ${claimKey(db, claim.run, "completed")}
-    select exists (select from held) as held, exists (select from claimed) as claimed,
-           (select expires_at from claimed) as expires_at`;
-  const expiresAt = written?.["expires_at"];
+    select exists (select from held) as held, exists (select from claimed) as claimed, place.in_place,
+           (select expires_at from claimed) as expires_at
+      from place`;
+  if (written?.["in_place"] !== true) return { claimed: "out_of_place", keyExpiresAt: null };
+  const expiresAt = written["expires_at"];
   return {
     claimed: claimedOf(written),
     keyExpiresAt: expiresAt === undefined || expiresAt === null ? null : requiredDate(expiresAt),

@@ -1,4 +1,6 @@
 import type { Queryable } from "./db.js";
+import { isInPlace, type Tells } from "./in-place.js";
+import { hasRecovered } from "./recovery.js";
 import { type Row, requiredDate } from "./rows.js";
 
 /** What one accept inserts: key, payment, first attempt, timeline row and event. Names are those of the columns. */
@@ -29,52 +31,80 @@ export interface AcceptRow {
   readonly parameters: string;
   /** The payment as its first event shows it, as JSON text, without the two times, which are the database's. */
   readonly document: string;
+  /** Ids of the attempts of the key's other runs, by commas; null: they have not been asked for. */
+  readonly other_runs: string | null;
 }
 
-/** When the row was accepted, or null: the key, the derived attempt or the order id is already there. */
-export type Accepted = { readonly acceptedAt: Date } | null;
+/** Everything but `accepted` has inserted nothing. */
+export type Accepted =
+  | { readonly type: "accepted"; readonly acceptedAt: Date }
+  /** The key, an attempt derived from it, or the order id is there. */
+  | { readonly type: "stands" }
+  /** Rows were lost here once, the key's record may be among them, and the row does not name its other runs. */
+  | { readonly type: "unsearched" }
+  /** The data stands elsewhere than it was recorded to, or is being recovered. */
+  | { readonly type: "out_of_place" };
 
 /**
  * Accepts many requests in one statement and one commit. A row whose key, attempt or order id stands already inserts
- * nothing and yields null: who holds it is read afterwards. A row that loses a race on the attempt or the order id
- * fails the whole statement with 23505: the caller sends the rows again one by one.
- * Rows are inserted in key order, so that two batches cannot deadlock.
+ * nothing: who holds it is read afterwards. A row that loses a race on the attempt or the order id fails the whole
+ * statement with 23505: the caller sends the rows again one by one.
+ * Keys and order ids are inserted each in their own order, so that two batches cannot deadlock.
  */
-export async function acceptPayments(db: Queryable, rows: readonly AcceptRow[]): Promise<Accepted[]> {
-  const accepted = await db<Row[]>`
+export async function acceptPayments(
+  db: Queryable,
+  rows: readonly AcceptRow[],
+  tells: Tells,
+): Promise<Accepted[]> {
+  const told = await db<Row[]>`
     with input as materialized (
       select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as x(
         tenant_id text, operation text, key text, fingerprint text, run int, request_id text, payment_id text,
         attempt_id text, timeline_id text, event_id text, amount bigint, currency text, capture_method text,
         payment_method text, customer text, merchant_order_id text, description text, statement_descriptor text,
         return_url text, metadata json, provider text, provider_account text, livemode boolean, parameters text,
-        document text)
+        document text, other_runs text)
+    ), place as materialized (
+      select ${isInPlace(db, tells)} as in_place, ${hasRecovered(db)} as has_recovered
     ), claimed as (
       insert into idempotency_keys (tenant_id, operation, key, fingerprint, run, resource_id, request_id)
       select i.tenant_id, i.operation, i.key, i.fingerprint, i.run, i.payment_id, i.request_id
-        from input i
+        from input i cross join place
        where not exists (select from attempts a where a.tenant_id = i.tenant_id and a.id = i.attempt_id)
          and not exists (select from order_ids o where o.tenant_id = i.tenant_id
                           and o.merchant_order_id = i.merchant_order_id)
+         and place.in_place and (i.other_runs is not null or not place.has_recovered)
+         and not exists (select from unnest(string_to_array(i.other_runs, ',')) as other(id)
+                          cross join lateral (select from attempts a where a.tenant_id = i.tenant_id
+                                                 and a.id = other.id offset 0) a)
        order by i.tenant_id, i.operation, i.key
       on conflict do nothing
       returning tenant_id, operation, key
     ), fresh as (
       select i.* from input i join claimed using (tenant_id, operation, key)
     ), ${insertPayment(db)}
-    select tenant_id, payment_id, now() as accepted_at from fresh`;
-  const times = new Map(accepted.map((row) => [row["payment_id"], requiredDate(row["accepted_at"])]));
-  return rows.map((row) => {
-    const acceptedAt = times.get(row.payment_id);
-    return acceptedAt === undefined ? null : { acceptedAt };
-  });
+    select i.payment_id, f.payment_id is not null as accepted, place.in_place,
+           place.has_recovered and i.other_runs is null as unsearched, now() as accepted_at
+      from input i cross join place left join fresh f on f.tenant_id = i.tenant_id and f.payment_id = i.payment_id`;
+  const outcomes = new Map(told.map((row) => [row["payment_id"], outcomeOf(row)]));
+  return rows.map((row) => outcomes.get(row.payment_id) ?? { type: "stands" });
+}
+
+function outcomeOf(row: Row): Accepted {
+  if (row["accepted"] === true) return { type: "accepted", acceptedAt: requiredDate(row["accepted_at"]) };
+  if (row["in_place"] !== true) return { type: "out_of_place" };
+  return { type: row["unsearched"] === true ? "unsearched" : "stands" };
 }
 
 /**
- * Runs a key afresh whose last run was proven to be without effect. Null: the key is not (or no longer)
- * `failed_retryable` in run `run - 1`, so another request was first. 23505: the order id or the attempt is taken.
+ * Runs a key afresh whose last run, `after`, was proven to be without effect. Null: the key is not (or no longer)
+ * `failed_retryable` in that run, so another request was first. 23505: the order id or the attempt is taken.
  */
-export async function acceptRetry(db: Queryable, row: AcceptRow): Promise<Accepted> {
+export async function acceptRetry(
+  db: Queryable,
+  row: AcceptRow,
+  after: number = row.run - 1,
+): Promise<Date | null> {
   const [accepted] = await db<Row[]>`
     with input as materialized (
       select * from json_to_recordset(${JSON.stringify([row])}::text::json) as x(
@@ -89,14 +119,14 @@ export async function acceptRetry(db: Queryable, row: AcceptRow): Promise<Accept
              completed_at = null, expires_at = null
         from input i
        where k.tenant_id = i.tenant_id and k.operation = i.operation and k.key = i.key
-         and k.state = 'failed_retryable' and k.run = i.run - 1 and k.fingerprint = i.fingerprint
+         and k.state = 'failed_retryable' and k.run = ${after} and k.fingerprint = i.fingerprint
          and k.expires_at > now()
       returning k.tenant_id, k.operation, k.key
     ), fresh as (
       select i.* from input i join claimed using (tenant_id, operation, key)
     ), ${insertPayment(db)}
     select payment_id, now() as accepted_at from fresh`;
-  return accepted === undefined ? null : { acceptedAt: requiredDate(accepted["accepted_at"]) };
+  return accepted === undefined ? null : requiredDate(accepted["accepted_at"]);
 }
 
 /** What every accept inserts beside its key, for the rows of `fresh`. */
@@ -114,6 +144,7 @@ function insertPayment(db: Queryable) {
     ), held as (
       insert into order_ids (tenant_id, merchant_order_id, payment_id)
       select tenant_id, merchant_order_id, payment_id from fresh where merchant_order_id is not null
+       order by tenant_id, merchant_order_id
     ), attempted as (
       insert into attempts (tenant_id, id, payment_id, operation, idempotency_key, run, request_id, provider,
         provider_account, livemode, parameters)

@@ -1,8 +1,8 @@
 import type { ProviderCall } from "../domain/provider.js";
-import { FOR_A_PERSON_ALONE } from "../domain/review.js";
 import type { Queryable } from "./db.js";
 import { isInPlace, TELLS_NO_MORE, type Tells } from "./in-place.js";
 import { postEntries } from "./ledger.js";
+import { openReviewOf, type ReviewWrite, revisedReviews } from "./open-reviews.js";
 import { type Row, requiredDate } from "./rows.js";
 
 /** One commit of an attempt's progress. Names are those of the columns; `from_*` are what the writer read. */
@@ -40,7 +40,7 @@ export interface AdvanceRow {
   readonly key: KeyWrite | null;
   readonly timeline: readonly TimelineRow[];
   readonly event: EventRow | null;
-  readonly review: { readonly id: string; readonly reason: string } | null;
+  readonly review: ReviewWrite | null;
   /** A fact, or what a person decided, ends the attempt's open review. */
   readonly close_review: boolean;
   /** What became of the person's instruction that this write takes off the attempt; null: it takes none. */
@@ -244,20 +244,6 @@ function consequences(db: Queryable) {
       update reviews r
          set closed_at = now(), closed_by = case when i.instruction = 'carried_out' then 'person' else 'fact' end
         from owned i
-       where i.close_review and r.tenant_id = i.tenant_id and r.payment_id = i.payment_id
-         and r.attempt_id = i.attempt_id and r.closed_at is null
-         and (i.instruction = 'carried_out'
-              or r.reason <> all(string_to_array(${FOR_A_PERSON_ALONE.join(",")}, ',')))
-    ), returned as (
-      update reviews r set resolution = null, resolution_reason = null, resolved_by = null, resolved_at = null
-        from owned i
-       where i.instruction = 'returned' and r.tenant_id = i.tenant_id and r.payment_id = i.payment_id
-         and r.attempt_id = i.attempt_id and r.closed_at is null
-    ), opened as (
-      insert into reviews (tenant_id, id, payment_id, attempt_id, reason)
-      select i.tenant_id, r.id, i.payment_id, i.attempt_id, r.reason
-        from owned i, json_to_record(i.review) as r(id text, reason text)
-       where r.id is not null
-      on conflict (tenant_id, payment_id) where closed_at is null do nothing
-    )`;
+       where i.close_review and ${openReviewOf(db, db`i.tenant_id`, db`i.attempt_id`)}
+    ), ${revisedReviews(db)}`;
 }

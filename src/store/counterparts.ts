@@ -150,23 +150,29 @@ export interface BandRow<Ours> {
   readonly objectId: string | null;
 }
 
+/** `isAll`: there are no others in the band; otherwise they are older than the last of these, and there is one. */
+export interface BandRows<Row> {
+  readonly rows: readonly Row[];
+  readonly isAll: boolean;
+}
+
 /**
- * The newest charges of ours in a band of their payments' ids; across tenants, one range each. Those without an object at
- * this account are among them: however many there are, no statement reads more rows than its limit of each tenant.
+ * The newest charges of ours in a band of their payments' ids, without a gap; across tenants, one range each. Those without
+ * an object at this account are among them: however many there are, few rows are read of each tenant.
  */
 export async function readChargesInBand(
   db: Queryable,
   filter: AccountFilter,
   band: IdBand,
-): Promise<BandRow<ReadCharge>[]> {
+): Promise<BandRows<BandRow<ReadCharge>>> {
   const rows = await db<Row[]>`
-    select ${chargeColumns(db)}, case when ${isAtAccount(db, filter)} then a.provider_payment_id end as object_id
-      from tenants t
-      cross join lateral (select * from payments p where p.tenant_id = t.id and p.id >= ${band.from}
-                             and p.id < ${band.before} order by p.id desc limit ${band.limit}) p
+    with ${newestOf(db, "payments", band)}
+    select ${chargeColumns(db)}, case when ${isAtAccount(db, filter)} then a.provider_payment_id end as object_id, n.is_all
+      from newest n
+      cross join lateral (select * from payments p where p.tenant_id = n.tenant_id and p.id = n.id offset 0) p
       cross join lateral (select * from attempts a where a.tenant_id = p.tenant_id and a.id = p.attempt_id offset 0) a
-     order by p.id desc limit ${band.limit}`;
-  return rows.map((row) => ({ ours: chargeOf(row), objectId: textOrNull(row["object_id"]) }));
+     order by n.id desc`;
+  return bandOf(rows, band, chargeOf);
 }
 
 /** The same of refunds, with the provider's names of them. */
@@ -174,15 +180,52 @@ export async function readRefundsInBand(
   db: Queryable,
   filter: AccountFilter,
   band: IdBand,
-): Promise<BandRow<OurRefund>[]> {
+): Promise<BandRows<BandRow<OurRefund>>> {
   const rows = await db<Row[]>`
-    select ${refundColumns(db)}, case when ${isAtAccount(db, filter)} then r.provider_refund_id end as object_id
-      from tenants t
-      cross join lateral (select * from refunds r where r.tenant_id = t.id and r.id >= ${band.from}
-                             and r.id < ${band.before} order by r.id desc limit ${band.limit}) r
+    with ${newestOf(db, "refunds", band)}
+    select ${refundColumns(db)}, case when ${isAtAccount(db, filter)} then r.provider_refund_id end as object_id, n.is_all
+      from newest n
+      cross join lateral (select * from refunds r where r.tenant_id = n.tenant_id and r.id = n.id offset 0) r
       ${attemptOfRefund(db)}
-     order by r.id desc limit ${band.limit}`;
-  return rows.map((row) => ({ ours: refundOf(row), objectId: textOrNull(row["object_id"]) }));
+     order by n.id desc`;
+  return bandOf(rows, band, refundOf);
+}
+
+/** Ids that are read of all tenants together, where there are not too many tenants. */
+const MOST_IDS = 50_000;
+/** Ids that are read of each tenant at least. */
+const FEWEST_IDS = 50;
+
+/**
+ * CTEs up to `newest (tenant_id, id, is_all)`. Of each tenant's range only the first ids are read: all of them together
+ * have no gap down to the newest id that any tenant's reading was cut at, and what is older is left for the next statement.
+ */
+function newestOf(db: Queryable, table: "payments" | "refunds", { from, before, limit }: IdBand) {
+  return db`most as materialized (
+      select greatest(${FEWEST_IDS}::int, least(${limit}::int, ${MOST_IDS}::int / greatest(count(*), 1)))::int as ids from tenants
+    ), heads as materialized (
+      select h.tenant_id, h.id from tenants t
+       cross join lateral (select x.tenant_id, x.id from ${db(table)} x where x.tenant_id = t.id and x.id >= ${from}
+                              and x.id < ${before} order by x.id desc limit (select ids from most)) h
+    ), cut as materialized (
+      select max(last) as id from (select min(id) as last from heads group by tenant_id
+                                    having count(*) = (select ids from most)) full_ones
+    ), newest as materialized (
+      select h.tenant_id, h.id, cut.id is null as is_all from heads h cross join cut
+       where cut.id is null or h.id >= cut.id order by h.id desc limit ${limit}::int
+    )`;
+}
+
+function bandOf<Ours>(
+  rows: readonly Row[],
+  { limit }: IdBand,
+  read: (row: Row) => Ours,
+): BandRows<BandRow<Ours>> {
+  const isAll = rows.length < limit && (rows[0]?.["is_all"] ?? true) === true;
+  return {
+    rows: rows.map((row) => ({ ours: read(row), objectId: textOrNull(row["object_id"]) })),
+    isAll,
+  };
 }
 
 function isAtAccount(db: Queryable, { provider, account, livemode }: AccountFilter) {

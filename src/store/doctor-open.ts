@@ -14,6 +14,17 @@ function past(db: Queryable, ms: number): SqlPart {
   return db`now() - ${ms}::float8 * interval '1 millisecond'`;
 }
 
+/** So far ahead of the database's clock. */
+export function ahead(db: Queryable, ms: number): SqlPart {
+  return db`now() + ${ms}::float8 * interval '1 millisecond'`;
+}
+
+/** Of an attempt `a`, for a person. */
+export function dueTooLate(db: Queryable): SqlPart {
+  return db`format('a %s is %s, due at %s, its lease until %s', a.kind, a.state, a.due_at,
+                   coalesce(a.lease_expires_at::text, '-'))`;
+}
+
 /** Under a live lease nothing is overdue; a lease that has just ended is somebody's to find. */
 export function checkOverdue(db: Queryable, bounds: DoctorBounds): SqlPart {
   const late = past(db, bounds.overdueMs);
@@ -26,16 +37,30 @@ export function checkOverdue(db: Queryable, bounds: DoctorBounds): SqlPart {
      order by a.due_at limit ${MOST_NAMED}`;
 }
 
-/** The longest overdue delivery of each endpoint, endpoint by endpoint as the claim goes. */
-export function checkDeliveries(db: Queryable, bounds: DoctorBounds): SqlPart {
+/** The end of the index of what is due: what a clock that ran ahead has left there, nobody looks at for as long. */
+export function checkDueTooLate(db: Queryable, bounds: DoctorBounds): SqlPart {
   return db`
-    with recursive waiting as (
+    select 'attempt_due_too_late' as invariant, a.tenant_id, a.payment_id, json_build_object('attempt_id', a.id) as ids,
+           ${dueTooLate(db)} as detail
+      from attempts a where a.due_at > ${ahead(db, bounds.attemptAheadMs)}
+     order by a.due_at desc limit ${MOST_NAMED}`;
+}
+
+/** Every endpoint that something is due to, one look-up each. */
+function endpoints(db: Queryable): SqlPart {
+  return db`waiting as (
       (select endpoint_id from deliveries where due_at is not null order by endpoint_id limit 1)
       union all
       select (select d.endpoint_id from deliveries d where d.due_at is not null and d.endpoint_id > w.endpoint_id
                order by d.endpoint_id limit 1)
         from waiting w where w.endpoint_id is not null
-    )
+    )`;
+}
+
+/** The longest overdue delivery of each endpoint, endpoint by endpoint as the claim goes. */
+export function checkDeliveries(db: Queryable, bounds: DoctorBounds): SqlPart {
+  return db`
+    with recursive ${endpoints(db)}
     select 'delivery_overdue' as invariant, d.tenant_id, d.payment_id,
            json_build_object('endpoint_id', d.endpoint_id, 'event_id', d.event_id) as ids,
            format('the first delivery to the endpoint was due at %s', d.due_at) as detail
@@ -43,6 +68,20 @@ export function checkDeliveries(db: Queryable, bounds: DoctorBounds): SqlPart {
         select d.tenant_id, d.payment_id, d.endpoint_id, d.event_id, d.due_at from deliveries d
          where d.endpoint_id = w.endpoint_id and d.due_at < ${past(db, bounds.deliveryOverdueMs)}
          order by d.due_at limit 1) d
+     where w.endpoint_id is not null limit ${MOST_NAMED}`;
+}
+
+/** The last due delivery of each endpoint. */
+export function checkDeliveriesTooLate(db: Queryable, bounds: DoctorBounds): SqlPart {
+  return db`
+    with recursive ${endpoints(db)}
+    select 'delivery_due_too_late' as invariant, d.tenant_id, d.payment_id,
+           json_build_object('endpoint_id', d.endpoint_id, 'event_id', d.event_id) as ids,
+           format('the last delivery to the endpoint is due at %s', d.due_at) as detail
+      from waiting w cross join lateral (
+        select d.tenant_id, d.payment_id, d.endpoint_id, d.event_id, d.due_at from deliveries d
+         where d.endpoint_id = w.endpoint_id and d.due_at > ${ahead(db, bounds.deliveryAheadMs)}
+         order by d.due_at desc limit 1) d
      where w.endpoint_id is not null limit ${MOST_NAMED}`;
 }
 
@@ -64,6 +103,15 @@ export function checkInbox(db: Queryable, bounds: DoctorBounds): SqlPart {
      order by e.due_at limit ${MOST_NAMED}`;
 }
 
+export function checkInboxTooLate(db: Queryable, bounds: DoctorBounds): SqlPart {
+  return db`
+    select 'provider_event_due_too_late' as invariant, null as tenant_id, null as payment_id,
+           json_build_object('provider', e.provider, 'provider_event_id', e.event_id, 'type', e.type) as ids,
+           format('due at %s after %s tries', e.due_at, e.tries) as detail
+      from provider_events e where e.due_at > ${ahead(db, bounds.providerEventAheadMs)}
+     order by e.due_at desc limit ${MOST_NAMED}`;
+}
+
 /** What is not counted yet is even by itself, entry by entry: the balances alone must be. */
 export function checkBalances(db: Queryable): SqlPart {
   return db`
@@ -81,26 +129,33 @@ const FIRST_ENTRIES = 5;
 
 export function checkCounting(db: Queryable, bounds: DoctorBounds): SqlPart {
   return db`
-    select 'entry_not_counted' as invariant, u.tenant_id, u.payment_id,
-           json_build_object('fact', u.fact, 'leg', u.leg::text) as ids,
-           format('posted at %s, and in no balance', e.created_at) as detail
+    select case when e.is_same then 'entry_not_counted' else 'uncounted_without_entry' end as invariant,
+           u.tenant_id, u.payment_id, json_build_object('fact', u.fact, 'leg', u.leg::text) as ids,
+           case when e.is_same then format('posted at %s, and in no balance', e.created_at)
+                else 'it is to be counted into the balances, and no entry of the book says so' end as detail
       from tenants t
       cross join lateral (
-        select u.tenant_id, u.payment_id, u.fact, u.leg from ledger_uncounted u where u.tenant_id = t.id
+        select u.* from ledger_uncounted u where u.tenant_id = t.id
          order by u.payment_id, u.fact, u.leg limit ${FIRST_ENTRIES}) u
-      cross join lateral (
-        select e.created_at from ledger_entries e
-         where e.tenant_id = u.tenant_id and e.payment_id = u.payment_id and e.fact = u.fact and e.leg = u.leg limit 1) e
-     where e.created_at < ${past(db, bounds.overdueMs)} limit ${MOST_NAMED}`;
+      left join lateral (
+        select e.created_at, (e.currency, e.debit_account, e.credit_account, e.amount)
+                 = (u.currency, u.debit_account, u.credit_account, u.amount) as is_same
+          from ledger_entries e
+         where e.tenant_id = u.tenant_id and e.payment_id = u.payment_id and e.fact = u.fact and e.leg = u.leg limit 1) e on true
+     where e.is_same is not true or e.created_at < ${past(db, bounds.overdueMs)} limit ${MOST_NAMED}`;
 }
 
-/** An installation counts as compared when it is made: the first comparison has as long as every other. */
+/**
+ * An installation counts as compared when it is made: the first comparison has as long as every other. A lease that ends
+ * later than any can is held by nobody.
+ */
 export function checkInstallation(db: Queryable, bounds: DoctorBounds): SqlPart {
   return db`
     select v.invariant, null as tenant_id, null as payment_id, null::json as ids, v.detail
       from (select i.recovering_since, i.recovery_reason,
                    (select count(*) from reconciliation_runs r
-                     where r.state = 'running' and r.lease_expires_at > now()) as running,
+                     where r.state = 'running' and r.lease_expires_at > now()
+                       and r.lease_expires_at < ${ahead(db, bounds.leaseAheadMs)}) as running,
                    greatest(i.created_at, (select max(r.finished_at) from reconciliation_runs r
                                             where r.state = 'completed')) as compared_at
               from installation i) i

@@ -1,6 +1,7 @@
 import type { DoctorBounds } from "../domain/doctor.js";
 import type { Queryable } from "./db.js";
 import type { SqlPart } from "./key-claims.js";
+import { openReviewOf } from "./open-reviews.js";
 
 /**
  * Checks of payments, each one statement and so of one snapshot. For a statement with a CTE `subject (n, tenant_id, id)`.
@@ -30,14 +31,13 @@ export function checkPayments(db: Queryable, bounds: DoctorBounds): SqlPart {
     select s.n, v.invariant, p.tenant_id, p.id as payment_id, v.ids, v.detail
       from subject s ${payment(db)}
       left join lateral (
-        select a.id, a.due_at from attempts a where a.tenant_id = p.tenant_id and a.id = p.attempt_id limit 1
+        select a.id, a.due_at, a.provider_payment_id from attempts a where a.tenant_id = p.tenant_id and a.id = p.attempt_id limit 1
       ) charge on true
       left join lateral (
         select a.id, a.due_at, a.state from attempts a where a.tenant_id = p.tenant_id and a.id = p.open_effect limit 1
       ) effect on true
       left join lateral (
-        select r.id from reviews r
-         where r.tenant_id = p.tenant_id and r.payment_id = p.id and r.closed_at is null limit 1
+        select r.id from reviews r where ${openReviewOf(db, db`p.tenant_id`, db`p.attempt_id`)} limit 1
       ) review on true
       left join lateral (
         select o.payment_id from order_ids o
@@ -58,6 +58,11 @@ export function checkPayments(db: Queryable, bounds: DoctorBounds): SqlPart {
        ('payment_stuck', p.open_effect is not null and (effect.id is null or effect.state = 'completed'),
         json_build_object('attempt_id', p.open_effect),
         'a capture or cancel is kept as in flight, and it has ended or is not there'),
+       ('charge_without_object',
+        (p.status in ('authorized', 'succeeded') or p.amount_captured > 0 or p.amount_capturable > 0)
+          and charge.id is not null and charge.provider_payment_id is null,
+        json_build_object('attempt_id', p.attempt_id),
+        format('it is %s, and its charge names no provider object', p.status)),
        ('review_missing', p.status = 'needs_review' and review.id is null, null, 'it needs a review, and none is open'),
        ('authorization_past_end',
         p.status = 'authorized' and p.authorized_until < now() - ${bounds.authorizationMs}::float8 * interval '1 millisecond',

@@ -78,6 +78,25 @@ export function subjectPage(db: Queryable, { kind, since, after, limit }: PageRe
   }
 }
 
+const TABLES: Readonly<Record<SubjectKind, string>> = {
+  payment: "payments",
+  attempt: "attempts",
+  event: "outbox",
+  key: "idempotency_keys",
+  order_id: "order_ids",
+};
+/** Blocks of a table that rows are drawn from. */
+const SAMPLE_BLOCKS = 16;
+
+/** The rows of some blocks of the table, drawn: about as many, however large it is. None where its size is not known. */
+export function sampledSubjects(db: Queryable, kind: SubjectKind): SqlPart {
+  const table = TABLES[kind];
+  return db`
+    select ${db(["tenant_id", ...NAMES[kind]])} from ${db(table)} tablesample system ((
+      select coalesce(least(100, 100.0 * ${SAMPLE_BLOCKS}::int * current_setting('block_size')::int
+                                       / nullif(pg_relation_size(${table}::text::regclass), 0)), 0)))`;
+}
+
 /** What is due first; its payments are looked at, too. */
 export function dueAttempts(db: Queryable, limit: number): SqlPart {
   return db`select tenant_id, id, payment_id from attempts where due_at is not null order by due_at limit ${limit}`;
@@ -85,8 +104,9 @@ export function dueAttempts(db: Queryable, limit: number): SqlPart {
 
 export function reviewedPayments(db: Queryable, limit: number): SqlPart {
   return db`
-    select tenant_id, payment_id as id from reviews where closed_at is null
-     order by tenant_id, payment_id limit ${limit}`;
+    select distinct tenant_id, payment_id as id from (
+      select tenant_id, payment_id from reviews where closed_at is null
+       order by tenant_id, attempt_id, object_id limit ${limit}) reviewed`;
 }
 
 /** The keys that were answered last. */

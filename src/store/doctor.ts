@@ -7,7 +7,10 @@ import {
   checkBalances,
   checkCounting,
   checkDeliveries,
+  checkDeliveriesTooLate,
+  checkDueTooLate,
   checkInbox,
+  checkInboxTooLate,
   checkInstallation,
   checkOverdue,
   checkRelay,
@@ -19,6 +22,7 @@ import {
   dueAttempts,
   type PageRequest,
   reviewedPayments,
+  sampledSubjects,
   subjectInput,
   subjectOf,
   subjectPage,
@@ -34,9 +38,12 @@ interface Statement {
 
 const OPEN_CHECKS: readonly Statement[] = [
   { name: "overdue attempts", statement: checkOverdue },
+  { name: "attempts due too late", statement: checkDueTooLate },
   { name: "overdue deliveries", statement: checkDeliveries },
+  { name: "deliveries due too late", statement: checkDeliveriesTooLate },
   { name: "events not relayed", statement: checkRelay },
   { name: "overdue provider events", statement: checkInbox },
+  { name: "provider events due too late", statement: checkInboxTooLate },
   { name: "balances", statement: checkBalances },
   { name: "entries not counted", statement: checkCounting },
   { name: "recovery and comparison", statement: checkInstallation },
@@ -118,6 +125,12 @@ export async function readSubjects(db: Queryable, page: PageRequest): Promise<Pa
   return rows.map((row) => pagedOf(page.kind, row));
 }
 
+/** Some hundred rows from anywhere in the table. */
+export async function readSample(db: Queryable, kind: SubjectKind): Promise<Subject[]> {
+  const rows = await db<Row[]>`${sampledSubjects(db, kind)}`;
+  return rows.map((row) => subjectOf(kind, row));
+}
+
 /** What is open, and what was finished last: at most `limit` of each. */
 export interface OpenSubjects {
   readonly attempts: readonly PagedSubject[];
@@ -178,6 +191,7 @@ export async function explainChecks(
         name: `page of ${kind}s`,
         statement: () => subjectPage(db, { kind, since, after: null, limit }),
       },
+      { name: `drawn ${kind}s`, statement: () => sampledSubjects(db, kind) },
       ...SUBJECT_CHECKS[kind].map((check) => ({
         name: check.name,
         statement: () => overSubjects(db, check, kind, subjects[kind], bounds),
@@ -186,7 +200,7 @@ export async function explainChecks(
   ];
   const explained: Explained[] = [];
   for (const { name, statement } of statements) {
-    const rows = await db<Row[]>`explain (analyze, timing off) ${statement()}`;
+    const rows = await db<Row[]>`explain (analyze, buffers, timing off) ${statement()}`;
     explained.push({ name, plan: rows.map((row) => String(row["QUERY PLAN"])) });
   }
   return explained;

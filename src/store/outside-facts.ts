@@ -2,6 +2,7 @@ import type { KeptDispute } from "../domain/dispute.js";
 import type { Payment } from "../domain/payment.js";
 import type { Queryable } from "./db.js";
 import { postEntries } from "./ledger.js";
+import { tellsMore, withPresent } from "./open-reviews.js";
 import { jsonOrNull, PAYMENT_COLUMNS, paymentOf, type Row, requiredDate } from "./rows.js";
 
 /**
@@ -164,6 +165,10 @@ export interface FlagRow {
   readonly review_id: string;
   readonly timeline_id: string;
   readonly reason: string;
+  /** As a review's write has it. */
+  readonly yields_to: string | null;
+  /** The provider's object that it is about, where that is not the attempt's own; empty: the attempt. */
+  readonly object_id: string;
   /** What was told, for the timeline: the kind of news, a space, and the object. */
   readonly told: string;
   /** It is told again and again: once a person has dismissed it, it opens no further review. */
@@ -171,33 +176,45 @@ export interface FlagRow {
 }
 
 /**
- * Opens a review, with its line in the timeline, and ends the event; one that is open for the same reason is enough.
- * False: another review of the payment is open, and the flag would be lost in it: nothing is written.
+ * Opens a review of an attempt, or of another object than its own, with its line in the timeline, and ends the event. One
+ * that is open gets the reason where that tells more than the one it has. False: it was opened, or closed, just then,
+ * and nothing is written: told again, it finds what there is.
  */
 export async function flagPayment(db: Queryable, row: FlagRow): Promise<boolean> {
-  const ended = await db`
+  const ended = await db<Row[]>`
     with input as materialized (
       select * from json_to_record(${JSON.stringify(row)}::text::json) as x(
         provider text, event_id text, tenant_id text, payment_id text, attempt_id text, review_id text,
-        timeline_id text, reason text, told text, repeats boolean)
+        timeline_id text, reason text, yields_to text, object_id text, told text, repeats boolean)
+    ), heard as materialized (
+      select i.*, exists (${dismissal(db)}) as is_dismissed from input i
+    ), open as materialized (
+      select r.* from reviews r join heard h on r.tenant_id = h.tenant_id and r.attempt_id = h.attempt_id
+         and r.object_id = h.object_id
+       where r.closed_at is null for update of r
+    ), revised as (
+      update reviews r set reason = w.reason, history = ${withPresent(db)}
+        from heard w join open o using (tenant_id)
+       where r.tenant_id = o.tenant_id and r.id = o.id and r.closed_at is null and ${tellsMore(db)}
+      returning r.id
     ), opened as (
-      insert into reviews (tenant_id, id, payment_id, attempt_id, reason)
-      select tenant_id, review_id, payment_id, attempt_id, reason from input i
-       where not (i.repeats and exists (${dismissal(db)}))
-      on conflict (tenant_id, payment_id) where closed_at is null do nothing
-      returning tenant_id, payment_id
+      insert into reviews (tenant_id, id, payment_id, attempt_id, object_id, reason)
+      select tenant_id, review_id, payment_id, attempt_id, object_id, reason from heard h
+       where not (h.repeats and h.is_dismissed) and not exists (select from open)
+      on conflict (tenant_id, attempt_id, object_id) where closed_at is null do nothing
+      returning id
     ), noted as (
       insert into timeline (tenant_id, payment_id, id, kind, reason, attempt_id, outcome)
-      select i.tenant_id, i.payment_id, i.timeline_id, 'fact', i.reason, i.attempt_id, i.told
-        from input i join opened using (tenant_id, payment_id)
+      select tenant_id, payment_id, timeline_id, 'fact', reason, attempt_id, told from heard
+       where exists (select from revised) or exists (select from opened)
+    ), applied as (
+      update provider_events e set state = 'applied', due_at = null, applied_at = now(), outcome = h.reason
+        from heard h where e.provider = h.provider and e.event_id = h.event_id and e.state <> 'applied'
+         and (exists (select from open) or exists (select from opened))
     )
-    update provider_events e set state = 'applied', due_at = null, applied_at = now(), outcome = i.reason
-      from input i where e.provider = i.provider and e.event_id = i.event_id and e.state <> 'applied'
-       and (exists (select from opened) or exists (
-         select from reviews r where r.tenant_id = i.tenant_id and r.payment_id = i.payment_id
-            and r.closed_at is null and r.reason = i.reason))
-    returning e.event_id`;
-  return ended.length === 1;
+    select exists (select from open) or exists (select from opened) or (h.repeats and h.is_dismissed) as is_told
+      from heard h`;
+  return ended[0]?.["is_told"] === true;
 }
 
 /** That a person has dismissed what `i` tells, since it was first told. */

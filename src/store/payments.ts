@@ -1,6 +1,8 @@
+import type { AttemptKind, AttemptState } from "../domain/attempt.js";
 import type { Payment, PaymentStatus } from "../domain/payment.js";
 import type { TimelineEntry } from "../domain/timeline-entry.js";
 import type { Queryable } from "./db.js";
+import { REBUILT_KEY } from "./rebuilt-payments.js";
 import { PAYMENT_COLUMNS, paymentOf, type Row, requiredDate, textOrNull } from "./rows.js";
 
 export interface PaymentFilter {
@@ -44,18 +46,37 @@ export async function readOrderHolder(
   return row === undefined ? null : paymentOf(row);
 }
 
-/** The payment of the newest of these attempts; null where none of them exists. */
-export async function readPaymentOfAttempts(
+/** An attempt that stands, and its payment. */
+export interface StandingAttempt {
+  readonly id: string;
+  readonly kind: AttemptKind;
+  readonly state: AttemptState;
+  readonly unresolved: boolean;
+  /** Made again from its object by a recovery. */
+  readonly isRebuilt: boolean;
+  readonly payment: Payment;
+}
+
+/** Those of these attempts that exist. */
+export async function readStandingAttempts(
   db: Queryable,
   tenantId: string,
   attemptIds: readonly string[],
-): Promise<Payment | null> {
+): Promise<StandingAttempt[]> {
   // From the attempts: a payment is found by its key, never by its attempt.
-  const [row] = await db<Row[]>`${selectColumns(db)}
+  const rows = await db<Row[]>`${selectColumns(db)}, a.id, a.kind, a.state, a.unresolved,
+      coalesce(a.idempotency_key = ${REBUILT_KEY} || a.provider_payment_id, false) as rebuilt
     from attempts a join payments p on p.tenant_id = a.tenant_id and p.id = a.payment_id
     left join attempts e on e.tenant_id = p.tenant_id and e.id = p.open_effect
-    where a.tenant_id = ${tenantId} and a.id = any(string_to_array(${attemptIds.join(",")}, ',')) order by a.run desc limit 1`;
-  return row === undefined ? null : paymentOf(row);
+    where a.tenant_id = ${tenantId} and a.id = any(string_to_array(${attemptIds.join(",")}, ','))`;
+  return rows.map((row) => ({
+    id: row["id"] as string,
+    kind: row["kind"] as AttemptKind,
+    state: row["state"] as AttemptState,
+    unresolved: row["unresolved"] as boolean,
+    isRebuilt: row["rebuilt"] as boolean,
+    payment: paymentOf(row),
+  }));
 }
 
 /** Newest first; `before` is the id that the last page ended with. */

@@ -3,9 +3,14 @@ import type { Queryable } from "./db.js";
 import { DATABASE_CHANGED } from "./recovery.js";
 import type { Row } from "./rows.js";
 
+/** In place of the client's key, which nobody knows: this, and behind it the object's id. */
+export const REBUILT_KEY = "recovered:";
+
 export interface RebuiltPayment {
   readonly payment: Payment;
   readonly attemptId: string;
+  /** What the attempt does with its object: follow it, or close it where nobody has confirmed it. */
+  readonly state: "following" | "fencing";
   readonly account: string;
   readonly requestId: string;
   readonly timelineId: string;
@@ -16,7 +21,7 @@ export interface RebuiltPayment {
 }
 
 /**
- * Payment, charge attempt, timeline and event of a payment whose rows were lost, in one commit. The attempt follows its
+ * Payment, charge attempt, timeline and event of a payment whose rows were lost, in one commit. The attempt has its
  * object and is due now. No key's record: which key it was cannot be told from the attempt's id. False: the attempt
  * stands already, and nothing is written.
  */
@@ -26,6 +31,7 @@ export async function insertRebuiltPayment(db: Queryable, rebuilt: RebuiltPaymen
     tenant_id: payment.tenantId,
     payment_id: payment.id,
     attempt_id: attemptId,
+    state: rebuilt.state,
     amount: payment.amount,
     currency: payment.currency,
     capture_method: payment.captureMethod,
@@ -47,15 +53,15 @@ export async function insertRebuiltPayment(db: Queryable, rebuilt: RebuiltPaymen
   const inserted = await db<Row[]>`
     with input as materialized (
       select * from json_to_record(${JSON.stringify(row)}::text::json) as x(
-        tenant_id text, payment_id text, attempt_id text, amount bigint, currency text, capture_method text,
-        payment_method text, customer text, description text, provider text, provider_account text,
-        provider_payment_id text, livemode boolean, created_at timestamptz, updated_at timestamptz, request_id text,
+        tenant_id text, payment_id text, attempt_id text, state attempt_state, amount bigint, currency text,
+        capture_method text, payment_method text, customer text, description text, provider text,
+        provider_account text, provider_payment_id text, livemode boolean, created_at timestamptz, updated_at timestamptz, request_id text,
         timeline_id text, reason text, event_id text, document text)
     ), attempted as (
       insert into attempts (tenant_id, id, payment_id, operation, idempotency_key, run, request_id, state, provider,
         provider_account, livemode, parameters, provider_payment_id, created_at, wait_reason)
-      select tenant_id, attempt_id, payment_id, 'payments.create', 'recovered:' || provider_payment_id, 1, request_id,
-             'following', provider, provider_account, livemode, '', provider_payment_id, created_at,
+      select tenant_id, attempt_id, payment_id, 'payments.create', ${REBUILT_KEY} || provider_payment_id, 1, request_id,
+             state, provider, provider_account, livemode, '', provider_payment_id, created_at,
              ${DATABASE_CHANGED}
         from input
       on conflict do nothing

@@ -89,8 +89,9 @@ export async function startDueRun(
 }
 
 /**
- * Takes a running comparison that nobody holds, or goes on with the one that this owner holds; the oldest, or the one
- * that is named. Null: there is none, or somebody else is at it.
+ * Takes a running comparison that nobody holds, or goes on with the one that this owner holds; the one that is named, or
+ * that of a recovery, or the oldest of a worker, and last what a command left: years may be in its window. Null: there is
+ * none, or somebody else is at it.
  */
 export async function claimRun(
   db: Queryable,
@@ -108,7 +109,7 @@ export async function claimRun(
        where state = 'running' and provider = ${request.provider} and account = ${request.account}
          and (lease_expires_at is null or lease_expires_at <= now() or lease_owner = ${request.owner})
          ${request.id === null ? db`` : db`and id = ${request.id}`}
-       order by started_at limit 1 for update skip locked
+       order by trigger = 'command', trigger = 'worker', started_at limit 1 for update skip locked
     )
     update reconciliation_runs r
        set lease_owner = ${request.owner},
@@ -147,8 +148,8 @@ export interface FoundDifference extends Omit<Difference, "repair"> {
 
 /**
  * Commits a step: its findings and the cursor behind it, in one statement, under the lease and the step that it was
- * made from. A finding that was closed is opened again; it keeps since when it was seen. False: the run was taken over
- * or has ended, nothing is written, and this owner must leave it alone.
+ * made from. A finding that was closed is opened again, save one that a person has accepted as just that; it keeps since
+ * when it was seen. False: the run was taken over or has ended, nothing is written, and this owner must leave it alone.
  */
 export async function commitStep(db: Queryable, run: ClaimedRun, step: RunStep): Promise<boolean> {
   const rows = distinct(step.findings).map((finding) => ({
@@ -181,12 +182,22 @@ export async function commitStep(db: Queryable, run: ClaimedRun, step: RunStep):
              tenant_id text, payment_id text, state finding_state, ours json, theirs json, detail text)
        order by f.kind, f.object_id
       on conflict (provider, kind, object_id) do update
-        set state = excluded.state, ours = excluded.ours, theirs = excluded.theirs, detail = excluded.detail,
+        set state = case when ${isStillAccepted(db)} then 'accepted' else excluded.state end,
+            ours = excluded.ours, theirs = excluded.theirs, detail = excluded.detail,
             tenant_id = excluded.tenant_id, payment_id = excluded.payment_id, last_run = excluded.last_run,
-            last_seen_at = now(), closed_at = excluded.closed_at
+            last_seen_at = now(),
+            closed_at = case when ${isStillAccepted(db)} then reconciliation_findings.closed_at
+                             else excluded.closed_at end
     )
     select id from held`;
   return held.length === 1;
+}
+
+/** A person has accepted the very difference that is found again. */
+function isStillAccepted(db: Queryable) {
+  return db`reconciliation_findings.state = 'accepted' and excluded.state in ('open', 'accepted')
+            and reconciliation_findings.ours::jsonb is not distinct from excluded.ours::jsonb
+            and reconciliation_findings.theirs::jsonb is not distinct from excluded.theirs::jsonb`;
 }
 
 export async function readRun(db: Queryable, provider: string, id: string): Promise<Run | null> {
@@ -218,6 +229,8 @@ export interface Finding {
   readonly firstSeenAt: Date;
   readonly lastSeenAt: Date;
   readonly closedAt: Date | null;
+  /** A person's word, as it was last given: where the finding is open, it has come to differ otherwise since. */
+  readonly accepted: { readonly reason: string; readonly by: string; readonly at: Date } | null;
 }
 
 /**
@@ -248,18 +261,8 @@ export async function listOpenFindings(
   return rows.map(findingOf);
 }
 
-/** Those that a run has seen or closed, whatever state they are in. */
-export async function listFindingsOfRun(
-  db: Queryable,
-  provider: string,
-  runId: string,
-  limit: number,
-): Promise<Finding[]> {
-  const rows = await db<Row[]>`
-    select * from reconciliation_findings where provider = ${provider} and last_run = ${runId}
-     order by kind, object_id limit ${limit}`;
-  return rows.map(findingOf);
-}
+/** What names a finding among its provider's. */
+export type FindingName = Pick<Finding, "kind" | "objectId">;
 
 /** Deletes ended runs and closed findings that are older than that, at most `limit` of each. */
 export async function purgeReconciliation(db: Queryable, ageMs: number, limit: number): Promise<number> {
@@ -274,7 +277,8 @@ export async function purgeReconciliation(db: Queryable, ageMs: number, limit: n
       returning r.id
     ), closed as materialized (
       select provider, kind, object_id from reconciliation_findings
-       where state <> 'open' and closed_at < now() - ${ageMs}::float8 * interval '1 millisecond'
+       where state <> 'open'
+         and greatest(closed_at, last_seen_at) < now() - ${ageMs}::float8 * interval '1 millisecond'
        limit ${limit} for update skip locked
     ), old_findings as (
       delete from reconciliation_findings f using closed o
@@ -305,7 +309,8 @@ function runOf(row: Row): Run {
   };
 }
 
-function findingOf(row: Row): Finding {
+export function findingOf(row: Row): Finding {
+  const acceptedAt = dateOrNull(row["accepted_at"]);
   return {
     kind: row["kind"] as FindingKind,
     objectId: row["object_id"] as string,
@@ -320,5 +325,13 @@ function findingOf(row: Row): Finding {
     firstSeenAt: requiredDate(row["first_seen_at"]),
     lastSeenAt: requiredDate(row["last_seen_at"]),
     closedAt: dateOrNull(row["closed_at"]),
+    accepted:
+      acceptedAt === null
+        ? null
+        : {
+            reason: row["accepted_reason"] as string,
+            by: row["accepted_by"] as string,
+            at: acceptedAt,
+          },
   };
 }

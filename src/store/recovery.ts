@@ -23,6 +23,14 @@ export interface RecoveryReading {
 
 const NOT_TOLD = "-";
 
+/**
+ * A condition: this data has been through a recovery, so records of keys may have been lost. Why the last one began is
+ * kept when it ends, and says so for ever.
+ */
+export function hasRecovered(db: Queryable) {
+  return db`exists (select from installation where recovery_reason is not null)`;
+}
+
 /** The installation's row, and the parts of the identity that every role may read. */
 export async function readRecovery(
   db: Queryable,
@@ -148,6 +156,18 @@ export const NOT_ANSWERED: readonly string[] = [
   "provider_account_unknown",
 ];
 
+/** When the oldest charge object was made that comparisons of this account have not found here; null: there is none. */
+export async function readOldestMissing(
+  db: Queryable,
+  { provider, account }: { readonly provider: string; readonly account: string },
+): Promise<Date | null> {
+  const [row] = await db<Row[]>`
+    select min((f.theirs ->> 'created_at')::timestamptz) as at
+      from reconciliation_findings f join reconciliation_runs r on r.provider = f.provider and r.id = f.last_run
+     where f.state = 'open' and f.kind = 'missing_here' and f.provider = ${provider} and r.account = ${account}`;
+  return dateOrNull(row?.["at"]);
+}
+
 /** Open attempts that have had no answer since they were marked. */
 export async function countUnanswered(db: Queryable): Promise<number> {
   const [row] = await db<Row[]>`
@@ -157,23 +177,76 @@ export async function countUnanswered(db: Queryable): Promise<number> {
 }
 
 /**
- * Ends the recovery, unless another comparison that belongs to it still runs: `run` is the caller's own, and ends none
- * that began after it. What was kept back is due at once. False: it goes on.
+ * Accounts whose objects the recovery `i` has not compared, beside `own`: those that the data's newest day of comparisons
+ * tells of. One that is known by its credential alone (`key_…`) may be any other by now, and is not waited for.
+ */
+function uncomparedAccounts(db: Queryable, own: string) {
+  return db`
+    select distinct o.account from reconciliation_runs o
+     where o.trigger = 'worker' and o.account <> ${own} and not starts_with(o.account, 'key_')
+       and not starts_with(${own}::text, 'key_')
+       and o.started_at < i.recovering_since
+       and o.started_at >= (select max(w.started_at) from reconciliation_runs w
+                             where w.trigger = 'worker' and w.started_at < i.recovering_since) - interval '1 day'
+       and not exists (select from reconciliation_runs r
+                        where r.provider = o.provider and r.account = o.account and r.trigger = 'recover'
+                          and r.state = 'completed' and r.started_at >= i.recovering_since)`;
+}
+
+/** Those of the recovery that is under way; none where there is none. */
+export async function listUncomparedAccounts(db: Queryable, own: string): Promise<string[]> {
+  const rows = await db<Row[]>`
+    select u.account from installation i cross join lateral (${uncomparedAccounts(db, own)}) u order by u.account`;
+  return rows.map((row) => row["account"] as string);
+}
+
+/** Whether a comparison of this account has taken in what the recovery that is under way was to take in. */
+export async function isComparedInRecovery(
+  db: Queryable,
+  { provider, account }: { readonly provider: string; readonly account: string },
+): Promise<boolean> {
+  const [row] = await db<Row[]>`
+    select exists (select from reconciliation_runs r join installation i on r.started_at >= i.recovering_since
+                    where r.provider = ${provider} and r.account = ${account} and r.trigger = 'recover'
+                      and r.state = 'completed') as compared`;
+  return row?.["compared"] === true;
+}
+
+/**
+ * Ends the recovery, unless another comparison that belongs to it still runs, or one of another account is still to come:
+ * `run` is the caller's own, and ends none that began after it. What was kept back is due at once. False: it goes on.
  */
 export async function endRecovery(
   db: Queryable,
-  run: { readonly provider: string; readonly id: string },
+  run: { readonly provider: string; readonly id: string; readonly account: string },
 ): Promise<boolean> {
   const ended = await db<Row[]>`
-    update installation i set recovering_since = null, recovery_reason = null
-      from reconciliation_runs own
-     where own.provider = ${run.provider} and own.id = ${run.id} and own.started_at >= i.recovering_since
-       and not exists (select from reconciliation_runs r
-                        where r.state = 'running' and r.trigger = 'recover' and r.id <> own.id
-                          and r.started_at >= i.recovering_since)
-    returning i.singleton`;
-  if (ended.length === 1) await releaseKeptBack(db);
+    with ended as (
+      update installation i set recovering_since = null
+        from reconciliation_runs own
+       where own.provider = ${run.provider} and own.id = ${run.id} and own.started_at >= i.recovering_since
+         and not exists (select from reconciliation_runs r
+                          where r.state = 'running' and r.trigger = 'recover' and r.id <> own.id
+                            and r.started_at >= i.recovering_since)
+         and not exists (${uncomparedAccounts(db, run.account)})
+      returning i.singleton
+    ), ${releasedWith(db)}
+    select singleton from ended`;
   return ended.length === 1;
+}
+
+/** Whether a recovery of the run's account has ended within that time; few runs are kept. */
+export async function hasJustRecovered(
+  db: Queryable,
+  run: { readonly provider: string; readonly account: string },
+  withinMs: number,
+): Promise<boolean> {
+  const [row] = await db<Row[]>`
+    select exists (select from reconciliation_runs
+                    where provider = ${run.provider} and account = ${run.account} and trigger = 'recover'
+                      and state = 'completed'
+                      and finished_at > now() - ${withinMs}::float8 * interval '1 millisecond') as recovered`;
+  return row?.["recovered"] === true;
 }
 
 /** A person says that it is over: comparisons of the recovery end with that reason. False: none was under way. */
@@ -182,19 +255,21 @@ export async function endRecoveryByHand(db: Queryable, reason: string): Promise<
     with stopped as (
       update reconciliation_runs set state = 'failed', error = ${`ended by hand: ${reason}`}, finished_at = now()
        where state = 'running' and trigger = 'recover'
-    )
-    update installation set recovering_since = null, recovery_reason = null
-     where recovering_since is not null
-    returning singleton`;
-  if (ended.length === 1) await releaseKeptBack(db);
+    ), ended as (
+      update installation set recovering_since = null where recovering_since is not null
+      returning singleton
+    ), ${releasedWith(db)}
+    select singleton from ended`;
   return ended.length === 1;
 }
 
-async function releaseKeptBack(db: Queryable): Promise<void> {
-  await db`
-    update attempts set due_at = now()
-     where due_at > now() and wait_reason = 'recovering'
-       and (lease_expires_at is null or lease_expires_at <= now())`;
+/** What was kept back is due in the commit that ends the recovery. */
+function releasedWith(db: Queryable) {
+  return db`released as (
+      update attempts a set due_at = now() from ended
+       where a.due_at > now() and a.wait_reason = 'recovering'
+         and (a.lease_expires_at is null or a.lease_expires_at <= now())
+    )`;
 }
 
 /**

@@ -1,10 +1,11 @@
+import type { AttemptKind } from "../domain/attempt.js";
 import type { ReviewResolution } from "../domain/instruction.js";
-import type { Review } from "../domain/review-document.js";
+import type { FormerReason, Review } from "../domain/review-document.js";
 import type { TimelineEntry } from "../domain/timeline-entry.js";
 import type { Queryable } from "./db.js";
 import type { KeyedChange, SqlPart } from "./key-claims.js";
 import { timelineEntryOf } from "./payments.js";
-import { dateOrNull, type Row, requiredDate, textOrNull } from "./rows.js";
+import { dateOrNull, jsonOrNull, type Row, requiredDate, textOrNull } from "./rows.js";
 
 export interface ReviewName {
   readonly tenantId: string;
@@ -12,7 +13,7 @@ export interface ReviewName {
 }
 
 function selectReview(db: Queryable) {
-  return db`select v.*, a.refund_id
+  return db`select v.*, a.kind as attempt_kind, a.refund_id
     from reviews v left join attempts a on a.tenant_id = v.tenant_id and a.id = v.attempt_id`;
 }
 
@@ -79,6 +80,8 @@ export interface ResolutionRow {
   readonly attempt_id: string;
   /** Of the attempt that the decision was checked against. */
   readonly fence: number;
+  /** Of the review that it was checked against. */
+  readonly former_reasons: number;
   readonly resolution: ReviewResolution;
   readonly resolution_reason: string;
   readonly resolved_by: string;
@@ -89,23 +92,26 @@ export interface ResolutionRow {
 }
 
 /**
- * Records a decision and gives it to the attempt, which is due now, or as soon as its lease is given back. Held: the
- * attempt, unless a worker has claimed it since it was read, and the review, unless a fact or another person was first.
+ * Records a decision and gives it to the attempt, which is due now, or as soon as its lease is given back. One about an
+ * object that is not the attempt's ends its review at once. Held: the attempt, unless a worker has claimed it since it was
+ * read, and the review, unless a fact or another person was first, or it has come to be about more.
  */
 export function resolvingReview(db: Queryable, row: ResolutionRow): KeyedChange & { readonly held: SqlPart } {
   const held = db`
-    select i.*, a.payment_id, a.refund_id
+    select i.*, a.payment_id, a.refund_id, v.object_id
       from json_to_record(${JSON.stringify(row)}::text::json) as i(
-           tenant_id text, review_id text, attempt_id text, fence bigint, resolution text, resolution_reason text,
-           resolved_by text, resolved_at timestamptz, instruction text, timeline_id text)
+           tenant_id text, review_id text, attempt_id text, fence bigint, former_reasons int, resolution text,
+           resolution_reason text, resolved_by text, resolved_at timestamptz, instruction text, timeline_id text)
       join attempts a on a.tenant_id = i.tenant_id and a.id = i.attempt_id and a.fence = i.fence
       join reviews v on v.tenant_id = i.tenant_id and v.id = i.review_id
-       and v.closed_at is null and v.resolution is null
+       and v.closed_at is null and v.resolution is null and json_array_length(v.history) = i.former_reasons
        for update of a, v`;
   const effect = db`resolved as (
       update reviews v
          set resolution = h.resolution, resolution_reason = h.resolution_reason, resolved_by = h.resolved_by,
-             resolved_at = h.resolved_at
+             resolved_at = h.resolved_at,
+             closed_at = case when h.object_id <> '' then h.resolved_at end,
+             closed_by = case when h.object_id <> '' then 'person' end
         from held h join claimed c using (tenant_id)
        where v.tenant_id = h.tenant_id and v.id = h.review_id
     ), instructed as (
@@ -114,7 +120,7 @@ export function resolvingReview(db: Queryable, row: ResolutionRow): KeyedChange 
              due_at = case when a.lease_expires_at > now() then a.due_at
                            else least(coalesce(a.due_at, now()), now()) end
         from held h join claimed c using (tenant_id)
-       where a.tenant_id = h.tenant_id and a.id = h.attempt_id and a.fence = h.fence
+       where a.tenant_id = h.tenant_id and a.id = h.attempt_id and a.fence = h.fence and h.object_id = ''
     ), told as (
       insert into timeline (tenant_id, payment_id, id, refund_id, kind, reason, attempt_id, outcome)
       select h.tenant_id, h.payment_id, h.timeline_id, h.refund_id, 'request',
@@ -139,8 +145,11 @@ function reviewOf(row: Row): Review {
     id: row["id"] as string,
     paymentId: row["payment_id"] as string,
     attemptId: row["attempt_id"] as string,
+    attemptKind: row["attempt_kind"] as AttemptKind,
     refundId: textOrNull(row["refund_id"]),
+    objectId: (row["object_id"] as string) || null,
     reason: row["reason"] as string,
+    formerReasons: jsonOrNull<FormerReason[]>(row["history"]) ?? [],
     openedAt: requiredDate(row["opened_at"]),
     closedAt: dateOrNull(row["closed_at"]),
     closedBy: textOrNull(row["closed_by"]) as Review["closedBy"],

@@ -34,7 +34,7 @@ export const reconciliationRuns = pgTable(
   ],
 );
 
-export const findingState = pgEnum("finding_state", ["open", "repaired", "gone"]);
+export const findingState = pgEnum("finding_state", ["open", "repaired", "gone", "accepted"]);
 
 /** One difference between our rows and the provider's objects, however many runs have seen it. */
 export const reconciliationFindings = pgTable(
@@ -56,6 +56,10 @@ export const reconciliationFindings = pgTable(
     firstSeenAt: moment("first_seen_at").notNull().defaultNow(),
     lastSeenAt: moment("last_seen_at").notNull().defaultNow(),
     closedAt: moment("closed_at"),
+    /** A person's word on it, as it was last given; it may have come to differ otherwise since. */
+    acceptedReason: text("accepted_reason"),
+    acceptedBy: text("accepted_by"),
+    acceptedAt: moment("accepted_at"),
   },
   (t) => [
     primaryKey({ columns: [t.provider, t.kind, t.objectId] }),

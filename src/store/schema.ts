@@ -299,7 +299,12 @@ export const reviews = pgTable(
     id: text("id").notNull(),
     paymentId: text("payment_id").notNull(),
     attemptId: text("attempt_id").notNull(),
+    /** What it is about at the provider, where that is not the attempt's own object; empty: the attempt itself. */
+    objectId: text("object_id").notNull().default(""),
+    /** The present one. */
     reason: text("reason").notNull(),
+    /** Former reasons, the oldest first: `[{reason, until}]`. */
+    history: json("history").notNull().default([]),
     openedAt: moment("opened_at").notNull().defaultNow(),
     closedAt: moment("closed_at"),
     /** `fact` or `person`. */
@@ -313,6 +318,6 @@ export const reviews = pgTable(
   },
   (t) => [
     primaryKey({ columns: [t.tenantId, t.id] }),
-    uniqueIndex("reviews_open").on(t.tenantId, t.paymentId).where(sql`${t.closedAt} is null`),
+    uniqueIndex("reviews_open").on(t.tenantId, t.attemptId, t.objectId).where(sql`${t.closedAt} is null`),
   ],
 );

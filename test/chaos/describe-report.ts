@@ -1,3 +1,4 @@
+import { BLOWS } from "./blows.js";
 import type { ChaosReport } from "./run.js";
 
 const MOST_FAULTS_SHOWN = 40;
@@ -12,7 +13,7 @@ export function describeReport(report: ChaosReport): string {
     `payments: ${listed(report.payments)}`,
     `effects: ${listed(report.effects)}; events: ${report.events}`,
     `answers: ${report.answers}; passing refusals: ${listed(report.refusals)}; without an answer: ${report.broken}`,
-    `blows: ${blows} of ${kinds} kinds: ${listed(report.blows)}`,
+    `blows: ${blows}, of ${kinds} of ${BLOWS.length} kinds: ${listed(report.blows)}`,
     `longest way back: ${longest.ms} ms after ${longest.after ?? "nothing"}`,
     `longest payment: ${report.longestPaymentMs} ms from its accept to its outcome; at rest ${report.settledMs} ms after the end`,
     ...report.reviews.map((what) => `open review: ${what}`),

@@ -115,6 +115,28 @@ describe("the comparison at the end of such a run", () => {
     expect(faultsOf({}, arrived(["evt_2", "evt_1"]))).toContain("the events of pay_1 came in another order");
   });
 
+  it("says how many of all kinds of blows there were, so that a short run does not read like a long one", () => {
+    const report = describeReport({
+      seed: 1,
+      minutes: 0.1,
+      payments: {},
+      effects: {},
+      events: 0,
+      answers: 0,
+      refusals: {},
+      broken: 0,
+      blows: { kill_api: 2 },
+      longestRecovery: { after: null, ms: 0 },
+      settledMs: 0,
+      longestPaymentMs: 0,
+      reviews: [],
+      errorsLogged: {},
+      faults: [],
+      logFolder: "",
+    });
+    expect(report).toContain(`blows: 2, of 1 of ${BLOWS.length} kinds: kill_api 2`);
+  });
+
   it("follows blows that one seed repeats, each kind once before any comes again", () => {
     const drawn = (seed: number) => {
       const blows = drawBlows(seed);

@@ -88,20 +88,20 @@ describeWithFaults("pawl reviews", () => {
     expect((await system.command<{ data: unknown[] }>("reviews", "list")).data).toEqual([]);
   });
 
-  it("say in one line what they cannot do", async () => {
+  it("say in one line what they cannot do, and tell what makes no sense from what is not there", async () => {
     const unknown = `rev_${"0".repeat(32)}`;
-    for (const [args, said] of [
-      [["show", unknown], /there is no review/],
-      [["resolve", unknown, "--as", "dismiss", "--reason", "x"], /no review/],
-      [["resolve", unknown, "--as", "forget", "--reason", "x"], /--as: must be one of adopt_provider_object/],
-      [["resolve", unknown, "--as", "dismiss", "--reason", " "], /--reason: must have/],
-      [
-        ["resolve", unknown, "--as", "dismiss", "--reason", "4242 4242 4242 4242"],
-        /--reason: looks like a card/,
-      ],
+    const resolve = (resolution: string, reason: string) =>
+      ["resolve", unknown, "--as", resolution, "--reason", reason] as const;
+    for (const [args, code, said] of [
+      [["show", unknown], 1, /there is no review/],
+      [resolve("dismiss", "x"), 1, /no review/],
+      [resolve("forget", "x"), 2, /--as: must be one of adopt_provider_object/],
+      [[...resolve("dismiss", "x"), "--version", "latest"], 2, /--version: must be/],
+      [resolve("dismiss", " "), 2, /--reason: must have/],
+      [resolve("dismiss", "4242 4242 4242 4242"), 2, /--reason: looks like a card/],
     ] as const) {
       const failed = await failing(...args, "--json");
-      expect([args.join(" "), failed.exit.code, failed.stdout]).toEqual([args.join(" "), 1, ""]);
+      expect([args.join(" "), failed.exit.code, failed.stdout]).toEqual([args.join(" "), code, ""]);
       expect(failed.stderr).toMatch(said);
       expect(failed.stderr).toMatch(/^pawl: .+\n$/);
     }

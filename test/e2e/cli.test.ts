@@ -64,6 +64,12 @@ const WRONG_USAGE = [
   "sandbox --port many",
   "sandbox --webhook-url http://127.0.0.1:1/",
   "sandbox faults add {",
+  "events replay",
+  "events replay evt_1 --all",
+  "keys create --tenant ten_1 --scopes payments:nonsense",
+  "findings accept nonsense pi_1 --reason x",
+  "reviews resolve rev_1 --as nonsense --reason x",
+  "reviews resolve rev_1 --as dismiss --reason x --version latest",
 ];
 
 describe("the command line", () => {
@@ -207,10 +213,8 @@ describeWithFaults("commands on a running system", () => {
   it("says in one line on stderr what it cannot do, and exits 1", async () => {
     for (const args of [
       ["keys", "create", "--tenant", "ten_none", "--json"],
-      ["keys", "create", "--tenant", system.tenantId, "--scopes", "payments:nonsense", "--json"],
       ["keys", "revoke", "key_none", "--json"],
       ["payments", "show", "pay_none", "--json"],
-      ["tenants", "create", "--name", " ", "--json"],
     ]) {
       const failed = await failing(...args);
       expect([args.join(" "), failed.exit.code, failed.stdout]).toEqual([args.join(" "), 1, ""]);

@@ -85,6 +85,15 @@ describeWithFaults("pawl doctor", () => {
     expect(plans.map(({ name }) => name)).toContain("overdue attempts");
   });
 
+  it.each(["0m", "00d", "2999-01-01T00:00:00Z", "yesterday"])(
+    "refuses --since %s, which is not in the past, in one line: exit 2",
+    async (since) => {
+      const refused = await doctor("--since", since, "--json");
+      expect([refused.exit.code, refused.stdout]).toEqual([2, ""]);
+      expect(refused.stderr).toMatch(/^[^\n]*--since[^\n]*\n$/);
+    },
+  );
+
   it("says in one line that it could not look: exit 1", async () => {
     const env = system.settings({ DATABASE_URL: "postgres://127.0.0.1:1/nobody" });
     const blind = await run(["doctor", "--json"], { env });

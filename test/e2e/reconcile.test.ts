@@ -2,8 +2,8 @@ import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { VISA } from "../support/api-client.js";
 import { describeWithFaults } from "../support/e2e-target.js";
-import { run } from "../support/processes.js";
-import { type Api, type System, startFaultySystem } from "../support/system.js";
+import { RealProcess, run } from "../support/processes.js";
+import { type Api, type System, startFaultySystem, untilStatus } from "../support/system.js";
 import { until } from "../support/until.js";
 
 /** Objects count whole seconds; what is younger than the lag is not compared. */
@@ -15,6 +15,7 @@ interface Report {
   readonly counts: { readonly open: number; readonly by_kind: Readonly<Record<string, number>> };
   readonly findings: readonly { readonly kind: string; readonly object_id: string; readonly state: string }[];
   readonly recovering?: boolean;
+  readonly since?: string;
 }
 
 describeWithFaults("comparing with the provider by the command line", () => {
@@ -88,6 +89,15 @@ describeWithFaults("comparing with the provider by the command line", () => {
       expect((JSON.parse(stdout) as Report).run.objects).toBe(0);
     });
 
+    it("says up to when it compares where that is earlier than it was told to", async () => {
+      const { stdout, stderr } = await pawl("reconcile", "--to", "2030-01-01", "--json");
+      const { run: compared } = JSON.parse(stdout) as { run: { to: string } };
+      expect(Date.parse(compared.to)).toBeLessThan(Date.now());
+      expect(stderr).toBe(
+        `pawl: nothing later than RECONCILE_LAG_MS ago is compared: ${compared.to} is used for --to\n`,
+      );
+    });
+
     it("exits 0 again once nothing differs any more", async () => {
       await system.control.patchPaymentIntent(first(), { amount: VISA.amount });
       const { exit, stdout } = await pawl("reconcile", "--json");
@@ -156,6 +166,37 @@ describeWithFaults("comparing with the provider by the command line", () => {
       expect(paid.json.status).toBe("succeeded");
     });
 
+    it("begins no later than the data tells of, and says from when on", async () => {
+      const asked = new Date(Date.now() - 1_000);
+      const { exit, stdout, stderr } = await pawl("recover", "--since", asked.toISOString(), "--json");
+      expect(exit.code, stderr).toBe(0);
+      const report = JSON.parse(stdout) as Report;
+      // Everything here is younger than an hour.
+      expect(Date.parse(report.since ?? "")).toBeLessThan(asked.getTime() - 3_500_000);
+      expect(report.run.objects).toBeGreaterThanOrEqual(objectIds.length);
+      expect(stderr).toBe(
+        `pawl: --since is later than what the data surely tells of: ${report.since} is used\n`,
+      );
+    });
+
+    it("says what it waits for also where it prints one JSON document", async () => {
+      await system.crashWorkers();
+      const { json } = await api.client.pay(VISA, { prefer: "respond-async" });
+      const recovery = new RealProcess(["recover", "--since", "2026-01-01T00:00:00Z", "--json"], {
+        env: system.settings(),
+      });
+      await until(
+        "word of what it waits for",
+        () => recovery.stderr,
+        (said) => said !== "",
+      );
+      expect(recovery.stderr).toMatch(/^waiting until each open attempt has had an answer: .*`pawl worker`/);
+      await system.worker({ WORKERS: "attempts,provider-events,comparison", RECONCILE_INTERVAL_MS: "100" });
+      expect((await recovery.exited).code, recovery.stderr).toBe(0);
+      expect(recovery.stderr.split("\n")).toHaveLength(2);
+      await untilStatus(api.client, json.id ?? "", ["succeeded"]);
+    });
+
     it("keeps sends back also where the provider is away and cannot say which account this is", async () => {
       const away = { STRIPE_API_BASE: "http://127.0.0.1:9", STRIPE_SECRET_KEY: "sk_test_rotated" };
       const env = system.settings(away);
@@ -164,6 +205,46 @@ describeWithFaults("comparing with the provider by the command line", () => {
       expect(stderr).toContain("which account");
       const ended = await pawl("recover", "--done", "--reason", "a drill", "--json");
       expect(JSON.parse(ended.stdout)).toMatchObject({ recovering: false });
+    });
+
+    it("exits 1 and names on stderr what could not be compared, as reconcile does, where all else is the same", async () => {
+      await system.control.addFault({
+        match: { call: "disputes.list" },
+        times: null,
+        fault: { type: "error", status: 403 },
+      });
+      const compared = await pawl("reconcile", "--json");
+      const recovered = await pawl("recover", "--since", "2026-01-01T00:00:00Z", "--json");
+      await system.control.clearFaults();
+      for (const { exit, stdout, stderr } of [compared, recovered]) {
+        expect(exit.code).toBe(1);
+        expect(stderr).toBe("pawl: not compared, since the key may not read it: disputes\n");
+        expect(JSON.parse(stdout) as Report).toMatchObject({
+          run: { state: "completed" },
+          counts: { open: 0, complete: true },
+        });
+      }
+      expect(JSON.parse(recovered.stdout)).toMatchObject({ recovering: false });
+    });
+
+    it("prints a report whole that is longer than a pipe takes at once, and says where it does not show all", async () => {
+      const MANY = 10_001;
+      const sql = postgres(system.databaseUrl, { max: 1, fetch_types: false });
+      try {
+        // Of another account, so that this one's run does not look at them again.
+        await sql`insert into reconciliation_runs (provider, id, account, trigger, window_from, window_to, phase, state)
+                  values ('stripe', 'rec_other', 'acct_other', 'command', now(), now(), 'verify', 'completed')`;
+        await sql`insert into reconciliation_findings (provider, kind, object_id, state, detail, first_run, last_run)
+                  select 'stripe', 'missing_here', 'pi_' || n, 'open', '', 'rec_other', 'rec_other'
+                    from generate_series(1, ${MANY}::int) n`;
+        const { exit, stdout, stderr } = await pawl("reconcile", "--json");
+        expect(exit.code).toBe(3);
+        expect(stderr).toMatch(/^pawl: there are more than .*differences/);
+        expect(JSON.parse(stdout)).toMatchObject({ counts: { complete: false } });
+      } finally {
+        await sql`delete from reconciliation_findings where last_run = 'rec_other'`;
+        await sql.end();
+      }
     });
 
     it("has nothing to end by hand while none is under way", async () => {

@@ -1,4 +1,4 @@
-import { parseArgs } from "node:util";
+import { optionsFrom, runWith, WrongUsage, wholeNumber } from "../../scripts/usage.js";
 import { machineOf } from "./model/machine.js";
 import { theShippedCode } from "./patched.js";
 import { CHARGES, EFFECTS } from "./scenarios.js";
@@ -15,38 +15,34 @@ const USAGE = `npm run explore -- [--faults N] [--depth N] [--states N] [--only 
 `;
 const MOST_STATES = 5_000_000;
 
-const { values } = parseArgs({
-  options: {
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+async function explore(words: readonly string[]): Promise<number> {
+  const values = optionsFrom(words, {
     faults: { type: "string" },
     depth: { type: "string" },
     states: { type: "string" },
     only: { type: "string" },
     list: { type: "boolean" },
-    help: { type: "boolean" },
-  },
-});
-
-function say(text: string): void {
-  process.stdout.write(`${text}\n`);
-}
-
-function count(text: string | undefined, otherwise: number): number {
-  if (text === undefined) return otherwise;
-  if (!/^\d+$/.test(text)) throw new Error(`not a whole number: ${text}`);
-  return Number(text);
-}
-
-async function explore(): Promise<number> {
-  const chosen = [...CHARGES, ...EFFECTS].filter(({ name }) => name.includes(values.only ?? ""));
+  });
+  const count = (name: "faults" | "depth" | "states", otherwise: number) =>
+    values[name] === undefined ? otherwise : wholeNumber(name, values[name], 0);
+  const limits = { depth: count("depth", Number.POSITIVE_INFINITY), states: count("states", MOST_STATES) };
+  const only = values.only ?? "";
+  const chosen = [...CHARGES, ...EFFECTS].filter(({ name }) => name.includes(only));
+  if (chosen.length === 0) {
+    throw new WrongUsage(`--only: no scenario has ${JSON.stringify(only)} in its name; --list names them`);
+  }
   const code = theShippedCode();
   let broken = 0;
   for (const scenario of chosen) {
-    const faults = count(values.faults, scenario.faults);
+    const faults = count("faults", scenario.faults);
     say(`${scenario.name}, ${faults} faults`);
     if (values.list === true) continue;
     const machine = await machineOf(code, { ...scenario, faults });
-    const depth = count(values.depth, Number.POSITIVE_INFINITY);
-    const explored = await search(machine, { depth, states: count(values.states, MOST_STATES) });
+    const explored = await search(machine, limits);
     const { states, steps, seconds, complete, found } = explored;
     const rate = Math.round(states / seconds);
     const extent = complete ? "all of them" : found === null ? "stopped at the limit" : "stopped at a fault";
@@ -57,8 +53,8 @@ async function explore(): Promise<number> {
     broken += 1;
     say(storyOf(found, machine.initial));
   }
-  return broken === 0 && chosen.length > 0 ? 0 : 1;
+  return broken === 0 ? 0 : 1;
 }
 
-if (values.help === true) say(USAGE);
-else process.exitCode = await explore();
+const words = process.argv.slice(2);
+process.exitCode = await runWith(USAGE, words, () => explore(words));

@@ -59,8 +59,8 @@ describe("without the order id's hold", () => {
   test("at the accept, two keys charge one order", async () => {
     const patch = {
       file: "src/store/accept.ts",
-      find: "from fresh where merchant_order_id is not null\n    ), attempted",
-      replace: "from fresh where false\n    ), attempted",
+      find: "from fresh where merchant_order_id is not null\n       order by",
+      replace: "from fresh where false\n       order by",
     };
     expect(await plotWithout([patch], ONE_ORDER)).toEqual([
       ...PAID,

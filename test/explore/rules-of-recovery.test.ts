@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import { plotWithout } from "./explored.js";
 import { ACCEPTED, KEYS_PRUNED } from "./model/clock.js";
 import {
+  RECOVERED_AGAIN,
   RECOVERED_EMPTY,
   RECOVERED_REFUND,
   RECOVERED_ROW,
@@ -176,6 +177,63 @@ describe("without the rule that a database which recovers only asks", () => {
       "a worker claims the refund of pay_1, and marks its first call as about to be sent",
       "Stripe executes the refund, whose key it no longer knows: refunded",
       "=> Stripe has made re_1 twice",
+    ]);
+  });
+});
+
+describe("without the rules for keys whose record is lost", () => {
+  const IN_ITS_SECOND_RUN = [
+    "time passes: the budget is over",
+    "a worker claims the charge of pay_1",
+    "Stripe executes the find",
+    "the worker hears of the find: absent",
+    "the client's request key-1, sent again, is accepted as pay_2",
+    "a worker claims the charge of pay_2",
+    "Stripe executes the find",
+    "the worker hears of the find: absent; next: create",
+    "Stripe executes the create",
+    "the worker hears of the create: created; next: confirm",
+  ];
+  const FROM_THE_FIRST = [
+    "the recovery ends: everything has had an answer",
+    "the client's request key-1 is accepted as pay_3",
+    "a worker claims the charge of pay_3, and marks its first call as about to be sent",
+    "Stripe executes the create",
+    "the worker hears of the create: created; next: confirm",
+    "Stripe executes the confirm: the card pays",
+  ];
+
+  test("at the accept, one that was paid in its second run begins with its first, and is charged again", async () => {
+    const patch = {
+      file: "src/store/accept.ts",
+      find: "and place.in_place and (i.other_runs is not null or not place.has_recovered)",
+      replace: "and place.in_place",
+    };
+    expect(await plotWithout([patch], RECOVERED_AGAIN)).toEqual([
+      ...IN_ITS_SECOND_RUN,
+      "Stripe executes the confirm: the card pays",
+      "a backup from before the request is put back",
+      "the recovery makes a payment again from pi_1",
+      "a worker claims the charge of pay_of_pi_1",
+      "Stripe executes the get",
+      "the worker hears of the get: found, succeeded",
+      ...FROM_THE_FIRST,
+      "=> two charges for key-1",
+    ]);
+  });
+
+  test("in the comparison, an object whose confirm is under way is left open, and pays beside another", async () => {
+    const patch = {
+      file: "src/domain/reconcile.ts",
+      find: 'if (charge.status !== "created" || (isRestored && !isAbandoned)) {',
+      replace: 'if (charge.status !== "created") {',
+    };
+    expect(await plotWithout([patch], RECOVERED_AGAIN)).toEqual([
+      ...IN_ITS_SECOND_RUN,
+      "a backup from before the request is put back",
+      ...FROM_THE_FIRST,
+      "a confirm that was still under way is executed: the card pays",
+      "=> two charges for key-1",
     ]);
   });
 });

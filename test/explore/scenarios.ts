@@ -157,6 +157,18 @@ export const RECOVERED_ROW: Scenario = {
   backup: "start",
 };
 
+/** All rows of a key that has run twice are lost. */
+export const RECOVERED_AGAIN: Scenario = {
+  ...RECOVERED_EMPTY,
+  name: "a payment whose key ran twice, whose rows were lost, and recovered",
+  allowed: ["restore", "rate_limit"],
+  runs: 2,
+  mostLost: 2,
+  card: ["pays"],
+  moments: [ACCEPTED, BUDGET_OVER],
+  faults: 2,
+};
+
 /** A person may say that nothing was performed once the keys' lifetime is over: no request may be under way so long. */
 const PERSON: Scenario = {
   ...PLAIN,
@@ -311,6 +323,7 @@ export const CHARGES: readonly Scenario[] = [
   RESTORED_AGAIN,
   RECOVERED_EMPTY,
   RECOVERED_ROW,
+  RECOVERED_AGAIN,
   PERSON,
 ];
 

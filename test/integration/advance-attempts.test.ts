@@ -162,7 +162,7 @@ describe("a write of progress", () => {
     const { harness, claimed } = staged;
     const [one] = claimed as [ClaimedAttempt];
     const before = await everything(harness);
-    const review = { id: "rev_stale", reason: "stale" };
+    const review = { id: "rev_stale", reason: "stale", yields_to: "" };
     expect(await advanceAttempts(harness.deps.db.sql, [endOf(one, { ...changes, review })])).toEqual([null]);
     expect(await everything(harness)).toEqual(before);
     await end(staged);
@@ -274,9 +274,19 @@ describe("a write of progress", () => {
       timeline: [],
       close_review: false,
     };
-    await advanceAttempts(sql, [endOf(one, { ...asks, review: { id: "rev_1", reason: "first" } })]);
-    await advanceAttempts(sql, [endOf(one, { ...asks, review: { id: "rev_2", reason: "second" } })]);
+    const asking = (id: string, reason: string, yieldsTo: string | null) =>
+      advanceAttempts(sql, [endOf(one, { ...asks, review: { id, reason, yields_to: yieldsTo } })]);
+    await asking("rev_1", "first", null);
+    await asking("rev_2", "second", "first,other");
+    await asking("rev_3", "third", null);
     expect(await sql`select id, reason from reviews`).toEqual([{ id: "rev_1", reason: "first" }]);
+    await asking("rev_4", "more", "other");
+    await asking("rev_5", "first", "");
+    const [review] = await sql`select id, reason, history::text from reviews`;
+    expect(review).toMatchObject({ id: "rev_1", reason: "more" });
+    expect(JSON.parse(String(review?.["history"]))).toEqual([
+      { reason: "first", until: expect.stringMatching(/^20/) as string },
+    ]);
     await end({ harness, claimed });
     expect(await sql`select 1 from reviews where closed_by = 'fact'`).toHaveLength(1);
   });

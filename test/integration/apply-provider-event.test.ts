@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { ProviderCharge } from "../../src/domain/provider.js";
 import { createTenant } from "../../src/operations/manage-tenants.js";
 import { Gate } from "../support/gate.js";
 import { type Harness, startHarness } from "../support/harness.js";
@@ -10,7 +9,6 @@ import {
   emptyInbox,
   eventOf,
   inboxOf,
-  NO_EVIDENCE,
   OPEN_INBOX,
   randomId,
   type Seeded,
@@ -163,48 +161,6 @@ describe("an object that carries another's marker", () => {
       "applied: provider_object_foreign",
       "applied: provider_object_foreign",
     ]);
-  });
-});
-
-describe("a second object with an attempt's marker", () => {
-  const charge = (amounts: { amountCaptured: number; amountCapturable: number }) => async () => ({
-    type: "found" as const,
-    charge: amounts as ProviderCharge,
-    evidence: NO_EVIDENCE,
-  });
-
-  test("is nothing while no money has moved on it", async () => {
-    await storeEvent(harness, chargeEvent({ ...ours, objectId: randomId("pi") }, "payment_intent.created"));
-    const getCharge = charge({ amountCaptured: 0, amountCapturable: 0 });
-    await applyDue(withProvider(harness.deps, { getCharge }));
-    expect(await reviewsOf(ours)).toEqual([]);
-    expect(await outcomes()).toEqual(["applied: provider_object_stray"]);
-  });
-
-  test.each([
-    { amountCaptured: 4_200, amountCapturable: 0 },
-    { amountCaptured: 0, amountCapturable: 4_200 },
-  ])("on which money has moved (%j) is a person's to judge", async (amounts) => {
-    await storeEvent(harness, chargeEvent({ ...ours, objectId: randomId("pi") }));
-    await applyDue(withProvider(harness.deps, { getCharge: charge(amounts) }));
-    expect(await reviewsOf(ours)).toEqual(["provider_object_stray"]);
-    expect(await attemptRow(harness, ours)).toMatchObject(RESTING);
-  });
-
-  test("is not lost in another review that is open: the event comes again", async () => {
-    const { sql } = harness.deps.db;
-    await sql`insert into reviews (tenant_id, id, payment_id, attempt_id, reason)
-      values (${ours.tenantId}, 'rev_first', ${ours.paymentId}, ${ours.attemptId}, 'outcome_unknown')`;
-    await storeEvent(harness, chargeEvent({ ...ours, objectId: randomId("pi") }));
-    const deps = withProvider(harness.deps, {
-      getCharge: charge({ amountCaptured: 1, amountCapturable: 0 }),
-    });
-    await applyDue(deps);
-    expect(await inboxOf(harness)).toMatchObject([{ state: "pending", outcome: "review_open" }]);
-    await sql`update reviews set closed_at = now() where id = 'rev_first'`;
-    await sql`update provider_events set due_at = now()`;
-    await applyDue(deps);
-    expect(await reviewsOf(ours)).toContain("provider_object_stray");
   });
 });
 

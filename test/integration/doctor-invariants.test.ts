@@ -4,10 +4,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { INVARIANT_NAMES } from "../../src/domain/doctor.js";
 import { packageRoot } from "../../src/lib/package-root.js";
 import { brokenLately, everythingBroken, type Lived, livedInDatabase } from "../support/doctor.js";
+import { AHEAD_CASES } from "../support/doctor-ahead-cases.js";
 import { MONEY_CASES } from "../support/doctor-money-cases.js";
 import { ALLOWED_CASES, OPEN_CASES } from "../support/doctor-open-cases.js";
 
-const CASES = [...MONEY_CASES, ...OPEN_CASES];
+const CASES = [...MONEY_CASES, ...OPEN_CASES, ...AHEAD_CASES];
 
 describe("the doctor names what is broken, and nothing else", () => {
   let lived: Lived;
@@ -35,6 +36,26 @@ describe("the doctor names what is broken, and nothing else", () => {
     const page = readFileSync(join(packageRoot(), "docs/doctor.md"), "utf8");
     const sections = [...page.matchAll(/^### (\w+)$/gm)].map(([, name]) => name);
     expect(sections.sort()).toEqual([...INVARIANT_NAMES].sort());
+  });
+
+  test("and what docs/doctor.md gives against a clock that ran ahead puts it right", async () => {
+    const page = readFileSync(join(packageRoot(), "docs/doctor.md"), "utf8");
+    const statements = page.match(/^ {4}update [^;]+;$/gm) ?? [];
+    expect(statements).toHaveLength(4);
+    const cases = AHEAD_CASES.filter(
+      ({ breaks }) => breaks.includes("nobody lives") || breaks.includes("lease"),
+    );
+    expect(cases).toHaveLength(5);
+    for (const { by } of cases) {
+      await by(lived.admin, lived);
+      expect(await everythingBroken(lived.store)).not.toEqual([]);
+      for (const statement of statements) await lived.admin.unsafe(statement);
+      await lived.admin`update installation set created_at = now()`;
+      expect(await everythingBroken(lived.store)).toEqual([]);
+    }
+    const [run] = await lived.admin<{ free: boolean }[]>`
+      select lease_expires_at is null as free from reconciliation_runs where id = 'run_ahead'`;
+    expect(run?.free).toBe(true);
   });
 
   test.each(CASES.map((one) => [one.breaks, one] as const))(

@@ -1,11 +1,14 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { createAdminApp } from "../../src/http/admin/admin-app.js";
 import { createLogger } from "../../src/lib/log.js";
+import { packageRoot } from "../../src/lib/package-root.js";
 import { Doctor, type DoctorReport, type RoundLimits } from "../../src/operations/doctor.js";
-import { type Lived, livedInDatabase } from "../support/doctor.js";
+import { everythingBroken, type Lived, livedInDatabase } from "../support/doctor.js";
 import { makeCrowd } from "../support/doctor-crowd.js";
 import { paid } from "../support/effects.js";
-import { until } from "../support/harness.js";
+import { documentOf, pay, until, untilStatus } from "../support/harness.js";
 import { useStage } from "../support/stage.js";
 
 const stage = useStage();
@@ -17,12 +20,13 @@ interface Line {
   readonly payment?: string;
 }
 
-const WINDOW_ALONE = { windowPages: 400, patrolPages: 0 };
+const NO_PATROL = { pages: 0, share: 0 };
+const WINDOW_ALONE = { windowPages: 400, patrol: NO_PATROL };
 const OLD_PAYMENTS = 40;
 
 /** Breaks a payment that the first round's window has, and no later one's: of some 10 minutes ago. */
 async function brokenBefore({ admin, tenantId }: Lived): Promise<string> {
-  await makeCrowd(admin, { tenantId, count: OLD_PAYMENTS, stepMs: 1_000, agoMs: 600_000, waits: false });
+  await makeCrowd(admin, { tenantId, count: OLD_PAYMENTS, stepMs: 1_000, agoMs: 600_000, lives: "paid" });
   const [row] = await admin<{ id: string }[]>`
     update payments set refund_reserved = 7
      where id = (select max(id) from payments where created_at < now() - interval '5 minutes') returning id`;
@@ -39,7 +43,7 @@ function doctorOf({ store }: Pick<Lived, "store">, limits?: RoundLimits) {
   const write = (line: string) => lines.push(JSON.parse(line) as Line);
   const log = createLogger({ level: "info", destination: { write } });
   const settings = { ...store.settings, doctorIntervalMs: 0 };
-  const doctor = new Doctor({ ...store, log, settings }, undefined, limits);
+  const doctor = new Doctor({ ...store, log, settings }, limits === undefined ? {} : { limits });
   const round = async (): Promise<DoctorReport> => {
     const report = await doctor.round();
     if (report === null) throw new Error("the round was not made");
@@ -64,7 +68,8 @@ describe("a doctor's rounds", () => {
     for (let rounds = 0; rounds < 3; rounds += 1) {
       expect((await round()).counts.get("refund_sums_differ")).toBe(1);
     }
-    expect(lines.map(({ level, invariant, payment }) => [level, invariant, payment])).toEqual([
+    const told = lines.filter(({ level }) => level !== "info");
+    expect(told.map(({ level, invariant, payment }) => [level, invariant, payment])).toEqual([
       ["error", "refund_sums_differ", sale],
     ]);
     await lived.admin`update payments set refund_reserved = 0 where id = ${sale}`;
@@ -93,15 +98,21 @@ describe("a doctor's rounds", () => {
       return counts;
     };
     expect(new Set(await countsAfter(WINDOW_ALONE))).toEqual(new Set([0]));
-    const counts = await countsAfter({ windowPages: 1, patrolPages: 1 });
+    const counts = await countsAfter({ windowPages: 1, patrol: { pages: 1, share: 0 } });
     // Found by the fifth page of the patrol, and known from then on.
     expect(counts).toEqual([0, 0, 0, 0, 1, 1, 1, 1]);
   });
 
   test("that are cut off say so, and the next one goes on from there", async () => {
-    const crowd = { tenantId: lived.tenantId, count: 600, stepMs: 1_000, agoMs: 1_000, waits: false };
+    const crowd = {
+      tenantId: lived.tenantId,
+      count: 600,
+      stepMs: 1_000,
+      agoMs: 1_000,
+      lives: "paid" as const,
+    };
     await makeCrowd(lived.admin, crowd);
-    const { round, lines } = doctorOf(lived, { windowPages: 1, patrolPages: 0 });
+    const { round, lines } = doctorOf(lived, { windowPages: 1, patrol: NO_PATROL });
     const reports: DoctorReport[] = [];
     do reports.push(await round());
     while (reports.at(-1)?.isComplete === false && reports.length < 20);
@@ -133,6 +144,33 @@ describe("a doctor's rounds", () => {
     expect(report.broken.map(({ violation }) => violation.paymentId)).toEqual([id]);
     expect(lines.map(({ level, payment }) => [level, payment])).toEqual([["error", id]]);
   });
+});
+
+test("an attempt that a clock has put years ahead goes on when it is made due as docs/doctor.md tells", async () => {
+  const harness = await stage.start({});
+  const { sql } = harness.deps.db;
+  const { id } = documentOf(
+    await pay(harness, {
+      input: { payment_method: "pm_card_threeDSecure2Required", return_url: "https://merchant.example/back" },
+    }),
+  );
+  const [ahead] = await until(
+    "the attempt in nobody's hands",
+    () => sql<{ provider_payment_id: string }[]>`
+      update attempts set due_at = now() + interval '10 years', lease_expires_at = now() + interval '10 years'
+       where payment_id = ${id} and lease_expires_at is null and state = 'following' returning provider_payment_id`,
+    (rows) => rows.length === 1,
+  );
+  await harness.sandbox.control.authenticate(ahead?.provider_payment_id ?? "", "complete");
+  const named = (await everythingBroken(harness.deps)).map(({ invariant, paymentId }) => [
+    invariant,
+    paymentId,
+  ]);
+  expect(named).toEqual([["attempt_due_too_late", id]]);
+  const page = readFileSync(join(packageRoot(), "docs/doctor.md"), "utf8");
+  await sql.unsafe(/^ {4}(update attempts [^;]+;)$/m.exec(page)?.[1] ?? "");
+  await untilStatus(harness, id, "succeeded");
+  expect(await everythingBroken(harness.deps)).toEqual([]);
 });
 
 test("the doctor worker shows on /metrics what is broken, and how old its last look is", async () => {

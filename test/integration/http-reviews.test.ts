@@ -157,7 +157,11 @@ describe("reviews over HTTP", () => {
         reason: `cancel_at_provider requested: ${CANCEL.reason}`,
         outcome: `by ${adminKeyId}`,
       });
-      expect((await resolve(admin, reviewId, CANCEL)).json.code).toBe("review_closed");
+      const lateKey = newKey();
+      expect((await resolve(admin, reviewId, CANCEL, lateKey)).json.code).toBe("review_closed");
+      expect((await merchant.get(`/v1/idempotency_keys/${lateKey}?operation=reviews.resolve`)).status).toBe(
+        404,
+      );
       await harness.sandbox.control.clearFaults();
       await untilClosed(harness, reviewId);
       const replay = await resolve(admin, reviewId, CANCEL, key);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { ListedCharge, PageOutcome, PageRequest } from "../../src/domain/provider.js";
-import { reportOf } from "../../src/operations/list-findings.js";
+import { findingsOf, reportOf } from "../../src/operations/list-findings.js";
 import { readBacklog } from "../../src/operations/read-backlog.js";
 import { Comparison } from "../../src/operations/reconcile.js";
 import { type Harness, pay, startHarness } from "../support/harness.js";
@@ -118,4 +118,49 @@ test("a list that the key may not read is left out and told, and the others are 
   });
   expect(await findingWords(harness)).toEqual([`amount_differs ${objectId} open`]);
   expect((await pay(harness)).type).toBe("final");
+});
+
+describe("a run that saw more than a document shows", () => {
+  const MENDED = 10_500;
+
+  async function stageMany(): Promise<string> {
+    const id = await compareNow(harness.deps);
+    await harness.deps.db.sql`
+      insert into reconciliation_findings (provider, kind, object_id, state, detail, first_run, last_run, closed_at)
+      select 'stripe', 'dispute_differs', 'dp_' || n, 'repaired'::finding_state, 'made up', ${id}, ${id}, now()
+        from generate_series(1, ${MENDED}::int) n
+      union all select 'stripe', 'status_differs', 'pi_1', 'open', 'made up', ${id}, ${id}, null
+      union all select 'stripe', 'amount_differs', 'pi_1', 'open', 'made up', 'rec_0', 'rec_0', null
+      union all select 'stripe', 'amount_differs', 'pi_2', 'gone', 'made up', 'rec_0', 'rec_0', now()`;
+    return id;
+  }
+
+  test("counts all of them, and what is open is not among those that it leaves out", async () => {
+    const report = await reportOf(harness.deps, await stageMany());
+    expect(report?.isComplete).toBe(false);
+    expect(report?.counts).toEqual({
+      byState: new Map([
+        ["open", 2],
+        ["repaired", MENDED],
+      ]),
+      byKind: new Map([
+        ["amount_differs", 1],
+        ["dispute_differs", MENDED],
+        ["status_differs", 1],
+      ]),
+    });
+    expect(report?.findings).toHaveLength(10_000);
+    const open = report?.findings.filter(({ state }) => state === "open").map(({ kind }) => kind);
+    expect(open).toEqual(["amount_differs", "status_differs"]);
+  });
+
+  test("has each of them once where they are read one by one", async () => {
+    const names = new Set<string>();
+    let read = 0;
+    for await (const { kind, objectId } of findingsOf(harness.deps, await stageMany())) {
+      names.add(`${kind} ${objectId}`);
+      read += 1;
+    }
+    expect([read, names.size]).toEqual([MENDED + 2, MENDED + 2]);
+  });
 });

@@ -5,7 +5,14 @@ import { beginRecoverySince } from "../../src/operations/recover.js";
 import { refund } from "../support/effects.js";
 import { documentOf, type Harness, newKey, pay, startHarness } from "../support/harness.js";
 import { withProvider } from "../support/provider-events.js";
-import { COMPARING, compareNow, findingsOf, loseRows, strayOf } from "../support/reconciliation.js";
+import {
+  COMPARING,
+  compareNow,
+  countAnew,
+  findingsOf,
+  loseRows,
+  strayOf,
+} from "../support/reconciliation.js";
 import { faultsAfterSettling } from "../support/settle-checks.js";
 import { until } from "../support/until.js";
 
@@ -35,6 +42,7 @@ async function loseRefunds(): Promise<void> {
   await sql`delete from ledger_uncounted where fact like 'refunded:%'`;
   await sql`delete from ledger_entries where fact like 'refunded:%'`;
   await sql`update payments set amount_refunded = 0, refund_reserved = 0`;
+  await sql.begin(countAnew);
 }
 
 describe("what was lost is made again from the provider's object", () => {
@@ -91,7 +99,7 @@ describe("what was lost is made again from the provider's object", () => {
     expect(await findingsOf(harness)).toMatchObject([{ kind: "missing_here", state: "repaired" }]);
   });
 
-  test("an object that nobody confirmed is left for its client's next try, which adopts it", async () => {
+  test("an object that nobody confirmed is closed when sends go out again, and its key pays afresh", async () => {
     harness = await startHarness({ env: COMPARING });
     const key = newKey();
     const { id, provider_payment_id: objectId } = documentOf(await pay(harness, { key }));
@@ -101,11 +109,16 @@ describe("what was lost is made again from the provider's object", () => {
     const { id: run, comparison } = await recoverHere();
     await comparison.drive(run);
     expect(await findingsOf(harness)).toMatchObject([
-      { kind: "orphaned_object", object_id: stray, state: "open" },
+      { kind: "missing_here", object_id: stray, state: "repaired" },
     ]);
-    expect((await harness.sandbox.control.getPaymentIntent(stray)).payment_intent.status).toBe(
-      "requires_confirmation",
+    const { sql } = harness.deps.db;
+    await until(
+      "its end",
+      () => sql<{ status: string }[]>`select status from payments`,
+      ([row]) => row?.status === "failed",
     );
+    expect((await harness.sandbox.control.getPaymentIntent(stray)).payment_intent.status).toBe("canceled");
+    expect(documentOf(await pay(harness, { key })).status).toBe("succeeded");
   });
 
   test("a refund is made again under its own attempt, so its key never refunds again", async () => {
@@ -124,6 +137,30 @@ describe("what was lost is made again from the provider's object", () => {
     );
     expect(row).toMatchObject({ amount: "1000" });
     await expect(refund(harness, id, 1_000, { key })).rejects.toMatchObject({
+      code: "idempotency_key_expired",
+    });
+    expect(await harness.sandbox.control.listRefunds()).toHaveLength(1);
+    expect(await faultsAfterSettling(harness)).toEqual([]);
+  });
+
+  test("a refund that has failed is made again as such, so its key never asks for another", async () => {
+    harness = await startHarness({ env: COMPARING });
+    const { id } = documentOf(await pay(harness));
+    const key = newKey();
+    await refund(harness, id, 4_200, { key });
+    const [made] = await harness.sandbox.control.listRefunds();
+    await harness.sandbox.control.bank.failRefund(made!.id);
+    await loseRefunds();
+    const { id: run, comparison } = await recoverHere();
+    await comparison.drive(run);
+    const { sql } = harness.deps.db;
+    expect(await sql`select status, provider_refund_id, amount from refunds`).toEqual([
+      { status: "failed", provider_refund_id: made!.id, amount: "4200" },
+    ]);
+    expect(await sql`select amount_refunded, refund_reserved from payments`).toEqual([
+      { amount_refunded: "0", refund_reserved: "0" },
+    ]);
+    await expect(refund(harness, id, 4_200, { key })).rejects.toMatchObject({
       code: "idempotency_key_expired",
     });
     expect(await harness.sandbox.control.listRefunds()).toHaveLength(1);

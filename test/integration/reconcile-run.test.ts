@@ -207,3 +207,99 @@ test("a run with a step that can never be made has failed too, so that it holds 
     error: "charges: failed here: TypeError: an object that nobody thought of",
   });
 });
+
+describe("a provider that is asked too much", () => {
+  const REST_MS = 60_000;
+
+  /** Answers once that there were too many questions, and counts those that it is asked. */
+  function limited(deps: Deps) {
+    let asked = 0;
+    const listCharges: Deps["provider"]["listCharges"] = async (page) => {
+      asked += 1;
+      if (asked > 1) return deps.provider.listCharges(page);
+      const evidence = { httpStatus: 429, code: "rate_limit", requestId: null };
+      return { type: "unanswered", reason: "rate_limited", retryAfterMs: REST_MS, evidence };
+    };
+    return { deps: withProvider(deps, { listCharges }), asked: () => asked };
+  }
+
+  test("is left alone for as long as it says, by whoever takes the run over, and then the page is read", async () => {
+    const { deps, asked } = limited(other);
+    const id = await begin(deps);
+    const comparison = new Comparison(deps);
+    expect(await comparison.step(id)).toBe("wait");
+    expect(await comparison.step(id)).toBe("wait");
+    const { sql } = harness.deps.db;
+    await sql`update reconciliation_runs set lease_expires_at = now()`;
+    expect(await new Comparison(harness.deps).step(id)).toBe("wait");
+    const [run] = await runsOf(harness);
+    expect({ asked: asked(), error: run?.error }).toEqual({
+      asked: 1,
+      error: "charges: the provider did not answer (rate_limited)",
+    });
+    await sql`
+      update reconciliation_runs set lease_expires_at = now(),
+        cursor = jsonb_set(cursor::jsonb, '{notBefore}', to_jsonb(now()))::text`;
+    expect(await comparison.step(id)).toBe("again");
+    expect(await comparison.drive(id)).toMatchObject({ state: "completed", error: null });
+  });
+
+  test("is not asked about one finding after the other meanwhile", async () => {
+    const { sql } = harness.deps.db;
+    await sql`
+      insert into reconciliation_findings (provider, kind, object_id, detail, first_run, last_run, last_seen_at)
+      select 'stripe', 'missing_there', 'pi_' || n, 'made up', 'rec_0', 'rec_0', now() - interval '1 day'
+        from generate_series(1, 5) n`;
+    let asked = 0;
+    const getCharge: Deps["provider"]["getCharge"] = () => {
+      asked += 1;
+      const evidence = { httpStatus: 429, code: "rate_limit", requestId: null };
+      return Promise.resolve({ type: "unanswered", reason: "rate_limited", retryAfterMs: REST_MS, evidence });
+    };
+    const comparison = new Comparison(withProvider(other, { getCharge }));
+    const id = await begin(other);
+    await until(
+      "a step that waits",
+      () => comparison.step(id),
+      (result) => result === "wait",
+    );
+    expect((await runsOf(harness))[0]).toMatchObject({ error: expect.stringContaining("verify") as string });
+    expect(asked).toBe(1);
+  });
+});
+
+test("a command's large window that was left behind does not hold up the worker's own", async () => {
+  const { sql } = harness.deps.db;
+  const left = await begin(harness.deps);
+  await sql`update reconciliation_runs set started_at = now() - interval '1 hour'`;
+  const worker = new Comparison(other);
+  await worker.round();
+  const steps = async () =>
+    new Map((await runsOf(harness)).map(({ id, trigger, pages }) => [id === left ? "left" : trigger, pages]));
+  expect(await steps()).toEqual(
+    new Map([
+      ["left", 0],
+      ["worker", 1],
+    ]),
+  );
+  await until(
+    "an end of both",
+    async () => {
+      await worker.round();
+      return runsOf(harness);
+    },
+    (runs) => runs.every(({ state }) => state === "completed"),
+  );
+});
+
+test("what is old is deleted as fast as it comes, not a little of it a run", async () => {
+  const { sql } = harness.deps.db;
+  await sql`
+    insert into reconciliation_findings (provider, kind, object_id, state, detail, first_run, last_run, last_seen_at,
+      closed_at)
+    select 'stripe', 'missing_here', 'pi_' || n, 'gone', 'made up', 'rec_0', 'rec_0', at, at
+      from (select n, now() - case when n = 1 then interval '89 days' else interval '91 days' end as at
+              from generate_series(1, 5000) n) made`;
+  await new Comparison(other).round();
+  expect(await findingWords(harness)).toEqual(["missing_here pi_1 gone"]);
+});

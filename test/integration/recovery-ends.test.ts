@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { firstIdAt } from "../../src/lib/ids.js";
+import { checkReadiness } from "../../src/operations/check-health.js";
 import type { Deps } from "../../src/operations/deps.js";
 import { Comparison } from "../../src/operations/reconcile.js";
-import { beginRecoverySince, startDueRecovery } from "../../src/operations/recover.js";
+import { beginRecoverySince, endRecoveryNow, startDueRecovery } from "../../src/operations/recover.js";
 import { Gate } from "../support/gate.js";
 import { type Harness, startHarness } from "../support/harness.js";
 import { COMPARING, loseRows, payMany, runsOf } from "../support/reconciliation.js";
@@ -86,6 +87,51 @@ describe("a recovery that came with a dump", () => {
     const id = await beginRecoverySince(harness.deps, await account(), hoursAgo(1));
     expect(id).not.toBe(old);
     await new Comparison(harness.deps).drive(id);
+    expect(await isRecovering()).toBe(false);
+  });
+});
+
+describe("where the data tells of another provider account", () => {
+  const other = () => harness.another({ env: COMPARING, workers: [], stripeKey: "sk_test_another" });
+  const compared = (provider: string, account: string, at: Date) => harness.deps.db.sql`
+    insert into reconciliation_runs (provider, id, account, trigger, window_from, window_to, state, phase, started_at)
+    values (${provider}, ${`rec_${account}_${String(at.getTime())}`}, ${account}, 'worker', ${at.toISOString()}, ${at.toISOString()}, 'completed',
+            'verify', ${at.toISOString()})`;
+
+  /** Both have compared until now, as far as the data tells, and the database is another one. */
+  async function twoAccounts() {
+    const { deps } = await other();
+    const [own, theirs] = [new Comparison(harness.deps), new Comparison(deps)];
+    const { name } = harness.deps.provider;
+    const theirId = await theirs.accountOrThrow();
+    await compared(name, await own.accountOrThrow(), hoursAgo(2));
+    await compared(name, theirId, hoursAgo(3));
+    await compared(name, "acct_retired", hoursAgo(48));
+    await harness.deps.db.sql`update installation set cluster_timeline = cluster_timeline + 1`;
+    await harness.deps.recovery.check();
+    await deps.recovery.check();
+    return { own, theirs, theirId };
+  }
+
+  test("a recovery ends when both have taken in what was lost, and says until then whom it waits for", async () => {
+    const { own, theirs, theirId } = await twoAccounts();
+    for (let rounds = 0; rounds < 20; rounds += 1) await own.round();
+    expect((await runsOf(harness)).filter(({ trigger }) => trigger === "recover")).toHaveLength(1);
+    expect(await isRecovering()).toBe(true);
+    expect((await checkReadiness(harness.deps)).checks["recovery"]).toContain(
+      `these accounts are to be compared: ${theirId}`,
+    );
+    while (await theirs.round());
+    expect(await isRecovering()).toBe(false);
+    const recovered = (await runsOf(harness)).filter(({ trigger }) => trigger === "recover");
+    expect(recovered.map(({ state }) => state)).toEqual(["completed", "completed"]);
+  });
+
+  test("a person who knows that the other is gone ends it", async () => {
+    const { own } = await twoAccounts();
+    while (await own.round());
+    expect(await isRecovering()).toBe(true);
+    expect(await endRecoveryNow(harness.deps, "that account is closed")).toBe(true);
     expect(await isRecovering()).toBe(false);
   });
 });

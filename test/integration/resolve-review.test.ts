@@ -236,6 +236,7 @@ describe("a decision that was checked against an attempt as it was before a work
       review_id: review.id,
       attempt_id: review.attempt_id,
       fence: Number(attempt?.fence) - 1,
+      former_reasons: 0,
       resolution: "cancel_at_provider",
       resolution_reason: "too late",
       resolved_by: "key_test",
@@ -244,6 +245,9 @@ describe("a decision that was checked against an attempt as it was before a work
       timeline_id: "tl_test",
     } as const;
     expect(await writeResolution(sql, decision)).toBe(false);
+    // Nor is one for a review that has come to be about something else.
+    const other = { ...decision, fence: decision.fence + 1, former_reasons: 1 };
+    expect(await writeResolution(sql, other)).toBe(false);
     expect(await lastReview(harness)).toMatchObject({ resolution: null, resolved_by: null });
     expect(await instructionsLeft(harness)).toBe(0);
     expect(await sql`select 1 from timeline where id = 'tl_test'`).toEqual([]);

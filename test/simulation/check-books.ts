@@ -1,5 +1,5 @@
 import { type EndState, type PaymentRow, sumOf } from "./end-state.js";
-import { feeOf, type Intent, type SimulatedPayout } from "./provider-objects.js";
+import { feeOf, type Intent } from "./provider-objects.js";
 import type { World } from "./world.js";
 
 type Balances = Readonly<Record<string, number>>;
@@ -13,20 +13,9 @@ export function bookFaults(rows: EndState, world: World): string[] {
     const books = shown(balancesOf(payment, rows));
     const attempt = rows.attempts.find((row) => row.id === payment.attempt_id);
     const intent = world.model.intents.get(attempt?.provider_payment_id ?? "") ?? null;
-    const wanted = shown(intent === null ? {} : balancesAtProvider(intent, world, () => true));
-    if (books === wanted) return [];
-    const without =
-      intent === null ? "" : shown(balancesAtProvider(intent, world, ({ id }) => !isLost(id, world)));
-    return books === without ? [] : [`the books of ${payment.id} say ${books}, the provider ${wanted}`];
+    const wanted = shown(intent === null ? {} : balancesAtProvider(intent, world));
+    return books === wanted ? [] : [`the books of ${payment.id} say ${books}, the provider ${wanted}`];
   });
-}
-
-/** We took the news of a payout before its rows, or those of its charges, were there again: nothing else tells of it. */
-function isLost(payoutId: string, { restore, notices }: World): boolean {
-  const takenAtMs = notices.takenAtMs.get(payoutId);
-  const loss = restore?.loss ?? null;
-  if (loss === null || takenAtMs === undefined) return false;
-  return takenAtMs > loss.keptAtMs && takenAtMs <= loss.restoredAtMs;
 }
 
 /** Debits less credits. */
@@ -40,11 +29,7 @@ function balancesOf(payment: PaymentRow, rows: EndState): Balances {
   return balances;
 }
 
-function balancesAtProvider(
-  intent: Intent,
-  { model }: World,
-  isTold: (payout: SimulatedPayout) => boolean,
-): Balances {
+function balancesAtProvider(intent: Intent, { model }: World): Balances {
   const { captured } = intent;
   const fee = captured === 0 ? 0 : feeOf(captured);
   const refunded = sumOf(model.refundsOf(intent).filter((refund) => refund.status === "succeeded"));
@@ -54,9 +39,9 @@ function balancesAtProvider(
   const disputeFees = movements.reduce((sum, movement) => sum + movement.fee, 0);
   const lost = sumOf(disputes.filter((dispute) => dispute.status === "lost"));
   const paidOut = sumOf(
-    [...model.payouts.values()]
-      .filter(isTold)
-      .flatMap((payout) => payout.movements.filter((one) => one.intentId === intent.id)),
+    [...model.payouts.values()].flatMap((payout) =>
+      payout.movements.filter((one) => one.intentId === intent.id),
+    ),
   );
   return {
     authorized: intent.capturable,

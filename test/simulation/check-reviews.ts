@@ -5,7 +5,7 @@ import type { World } from "./world.js";
 /** What people decided is kept and was carried out or given back, and what is open nobody can decide. */
 export function reviewFaults(rows: EndState, world: World): string[] {
   return [
-    ...rows.allReviews.flatMap((review) => faultsOf(review, rows, world)),
+    ...rows.allReviews.flatMap((review) => faultsOf(review, world)),
     ...world.people.decisions.flatMap((decision) => auditFaults(decision, rows, world)),
     ...strangeRequests(rows, world),
     ...doubleDecisions(rows, world),
@@ -13,7 +13,7 @@ export function reviewFaults(rows: EndState, world: World): string[] {
   ];
 }
 
-function faultsOf(review: ReviewRow, rows: EndState, world: World): string[] {
+function faultsOf(review: ReviewRow, world: World): string[] {
   const { id, reason, closed_at: closedAt, closed_by: closedBy } = review;
   const name = `the review ${id} (${reason})`;
   const isDecided = review.resolution !== null;
@@ -34,26 +34,23 @@ function faultsOf(review: ReviewRow, rows: EndState, world: World): string[] {
       ? [`${name} was closed by a person, and by none that it names`]
       : []),
     ...((closedAt === null) === (closedBy === null) ? [] : [`${name} is closed by ${closedBy ?? "nobody"}`]),
-    ...(closedAt === null ? openFaults(review, name, rows, world) : []),
+    ...(closedAt === null ? openFaults(review, name, world) : []),
   ];
 }
 
 /** What is still open is beyond everybody: it was tried, and the provider's side says why it cannot be. */
-function openFaults(review: ReviewRow, name: string, rows: EndState, world: World): string[] {
+function openFaults(review: ReviewRow, name: string, world: World): string[] {
   if (review.resolution !== null) return [`${name} was decided, and nobody carries it out`];
   if (!world.people.hasGivenUp(review.id)) return [`${name} is open, and nobody has tried to decide it`];
-  return isUndecidable(review, rows, world) ? [] : [`${name} is open, though it can be decided`];
+  return isUndecidable(review, world) ? [] : [`${name} is open, though it can be decided`];
 }
 
 /**
- * The provider has no such object any more, and it is known that it had, whatever the review was opened for first. Or its
- * record was lost, and another request sent under its key since: what the provider has is not what was asked for.
+ * Its record was lost, and another request sent under its key since: what the provider has is not what was asked for.
  */
-function isUndecidable({ attempt_id: attemptId }: ReviewRow, rows: EndState, world: World): boolean {
+function isUndecidable({ attempt_id: attemptId }: ReviewRow, world: World): boolean {
   const isLost = world.restore?.loss?.attempts.has(attemptId) ?? false;
-  if (isLost && world.money.mayDiffer(attemptId)) return true;
-  const attempt = rows.attempts.find((row) => row.id === attemptId);
-  return world.tampered.has(attempt?.provider_payment_id ?? "", "deleted");
+  return isLost && world.money.mayDiffer(attemptId);
 }
 
 /** An accepted decision stands in the payment's timeline, once, with who and why. */

@@ -112,6 +112,8 @@ function staysTrue({ kind, object_id: id }: EndState["findings"][number], world:
   const isLost = world.restore?.loss?.attempts.has(intent.attemptId) ?? false;
   return (
     (kind === "foreign_object" && world.tampered.has(id, "marks")) ||
+    // Its review has ended since the last comparison: the next one accepts it.
+    (kind === "missing_there" && world.tampered.has(id, "deleted")) ||
     (kind === "amount_differs" &&
       (world.tampered.has(id, "amount") || (isLost && world.money.mayDiffer(intent.attemptId)))) ||
     (kind === "orphaned_object" && (isLost || !isMarked) && intent.status === "requires_confirmation")
@@ -151,14 +153,16 @@ function paymentFaults(payment: PaymentRow, rows: EndState, world: World): strin
   const intent = intentOf(payment, rows, world);
   const shows = `${payment.amount_captured} captured, ${payment.amount_capturable} held`;
   if (intent === null) {
-    return status === "failed" && shows === "0 captured, 0 held"
-      ? []
-      : [`${id} is ${status} without an object`];
+    // One that gives way to another run of its key, whose rows were lost and made again, is canceled.
+    const mayLackIt = status === "failed" || (status === "canceled" && world.restore?.loss !== null);
+    return mayLackIt && shows === "0 captured, 0 held" ? [] : [`${id} is ${status} without an object`];
   }
   const there = `${String(intent.captured)} captured, ${String(intent.capturable)} held`;
   const wanted = PROVIDER_STATUS[status] ?? "of no such status";
+  // Nobody can pay what the provider does not know any more, whatever it was when it went.
+  const isGone = status === "failed" && world.tampered.has(intent.id, "deleted");
   return [
-    ...(intent.status === wanted || isInReview(id, rows)
+    ...(intent.status === wanted || isGone || isInReview(id, rows)
       ? []
       : [`${id} is ${status}, its object ${intent.id} ${intent.status}`]),
     ...(shows === there || isInReview(id, rows)
@@ -218,19 +222,9 @@ function refundFaults(payment: PaymentRow, rows: EndState, world: World): string
       const its = ours.filter(
         (one) => one.provider_refund_id === refund.id || one.attempt_id === refund.attemptId,
       );
-      const wasLost = world.restore?.loss?.attempts.has(refund.attemptId ?? "") ?? false;
-      const made = theirs.filter(
-        (one) =>
-          one.attemptId !== null &&
-          one.attemptId === refund.attemptId &&
-          !(wasLost && one.status === "failed"),
-      );
-      // What was never given back is not made again, and its key may ask for it once more.
-      const isLost = wasLost && refund.status === "failed";
+      const made = theirs.filter((one) => one.attemptId !== null && one.attemptId === refund.attemptId);
       return [
-        ...(its.length === 1 || isLost
-          ? []
-          : [`${refund.id} of ${id} has ${String(its.length)} refunds here`]),
+        ...(its.length === 1 ? [] : [`${refund.id} of ${id} has ${String(its.length)} refunds here`]),
         ...(made.length <= 1
           ? []
           : [`${made.map((one) => one.id).join(" and ")} were made for ${String(refund.attemptId)}`]),

@@ -1,7 +1,9 @@
 import type { SeedReport } from "./run-seed.js";
 
 /** The end of a story is what explains most; what names the faulty objects explains the rest. */
-const LAST_LINES = 80;
+const LAST_LINES = 40;
+/** A statement that only reads and that nothing went wrong with; the whole story has those too. */
+const BARE_READ = / db (read|list|count|find|is|has|look)[A-Z]\w*$/;
 const MOST_RELATED = 120;
 const LONGEST_LINE = 600;
 
@@ -28,7 +30,10 @@ function storyOf(faults: readonly string[], story: readonly string[], isWhole: b
   return [
     ...(related.length === 0 ? [] : [`  what names ${names.join(", ")}:`, ...related.map(cut)]),
     "  the last steps:",
-    ...story.slice(-LAST_LINES).map(cut),
+    ...story
+      .filter((line) => !BARE_READ.test(line))
+      .slice(-LAST_LINES)
+      .map(cut),
   ];
 }
 

@@ -1,3 +1,4 @@
+import { withLostRuns } from "./lost-runs.js";
 import type { OutsideHabits } from "./outside.js";
 import { Random } from "./random.js";
 import { drawRestore, type RestorePlan } from "./restore.js";
@@ -29,6 +30,10 @@ export interface Draw {
 }
 
 export function drawSetting(seed: number): Draw {
+  return withLostRuns(new Random(seed, "lost runs"), drawMost(seed));
+}
+
+function drawMost(seed: number): Draw {
   const random = new Random(seed, "setting");
   const some = (rare: number, common: number) => random.pick([0, rare, common]);
   const stormMs = random.duration(2 * MINUTE_MS, 20 * MINUTE_MS);

@@ -185,7 +185,7 @@ export class Merchants {
     scheduler.tell(`client ${client} asks ${process.name}`);
     const gone = scheduler.pause(CLIENT_TIMEOUT_MS, null).then(() => "timeout" as const);
     scheduler.actingFor = process;
-    const asking = this.#heard(request, askedAtMs, call(process.deps, context, wait));
+    const asking = this.#heard(request, call(process.deps, context, wait));
     const said = await Promise.race([asking, process.dead, gone]);
     leaving.abort();
     if (typeof said === "string") return said;
@@ -197,7 +197,6 @@ export class Merchants {
   /** The answer, or the code of a refusal. Another error is a fault, also where nobody waits for it any more. */
   async #heard(
     { client, name, isGone }: Request,
-    askedAtMs: number,
     asking: Promise<KeyedAnswer>,
   ): Promise<KeyedAnswer | string> {
     try {
@@ -210,8 +209,6 @@ export class Merchants {
       }
       if (PASSING.has(code) || FINAL.has(code)) return code;
       if (code === "not_found" && isGone()) return "idempotency_key_expired";
-      // What it waited for was lost under its hands.
-      if (code === "internal_error" && this.#isFromBefore(askedAtMs)) return "service_unavailable";
       this.#world.fault(`client ${client} was told: ${String((error as Error).stack)}`);
       return "internal_error";
     }

@@ -14,6 +14,10 @@ interface Notice {
   readonly account: string;
 }
 
+export interface DatedEvent extends ListedEvent {
+  readonly atMs: number;
+}
+
 /** The provider's events on their way to us: twice, late, in any order, and again until one of us has taken them. */
 export class Notices {
   readonly #world: Surroundings;
@@ -22,8 +26,8 @@ export class Notices {
   open = 0;
   /** What never arrived: only a comparison with the provider can tell us. */
   readonly givenUp: ListedEvent[] = [];
-  /** When we took an event about this object, for each: what we took may be lost with its row. */
-  readonly takenAtMs = new Map<string, number>();
+  /** What was told of payouts, delivered or not, and when. */
+  readonly ofPayouts: DatedEvent[] = [];
 
   /** Of an account whose credential no process has now. */
   #kept: { readonly notice: Notice; readonly tries: number }[] = [];
@@ -62,10 +66,12 @@ export class Notices {
     const id = `evt_${String(this.#count)}`;
     const body = JSON.stringify({ id, type, livemode: false, data: { object } });
     const notice = { id, type, body, account, objectId: object.id };
+    const read = readNotice(Buffer.from(body));
+    if (read === null) throw new Error(`a notice that cannot be read: ${body}`);
+    const listed = { notice: read, payload: body };
+    if (read.subject.type === "payout") this.ofPayouts.push({ ...listed, atMs: this.#world.scheduler.nowMs });
     if (random.world.chance(weather().noticesLost)) {
-      const read = readNotice(Buffer.from(body));
-      if (read === null) throw new Error(`a notice that cannot be read: ${body}`);
-      this.givenUp.push({ notice: read, payload: body });
+      this.givenUp.push(listed);
       return;
     }
     const copies = random.world.chance(weather().noticesTwice) ? 2 : 1;
@@ -99,7 +105,6 @@ export class Notices {
     const process = this.#world.anyProcess();
     const said = process === null ? "no connection" : await this.#offer(notice, process);
     const isTaken = TAKEN.has(said);
-    if (isTaken) this.takenAtMs.set(notice.objectId, scheduler.nowMs);
     scheduler.tell(`provider: ${notice.type} ${notice.id} is ${said}`);
     const isAckLost = !isCalm && random.world.chance(0.1);
     if (isTaken && !isAckLost) {

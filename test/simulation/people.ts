@@ -1,6 +1,6 @@
 import { PawlError } from "../../src/domain/errors.js";
 import { REVIEW_RESOLUTIONS, type ReviewResolution } from "../../src/domain/instruction.js";
-import type { Review, ReviewEvidence } from "../../src/domain/review-document.js";
+import { type Review, type ReviewEvidence, versionOf } from "../../src/domain/review-document.js";
 import { listOpenReviews } from "../../src/operations/list-reviews.js";
 import { getReview } from "../../src/operations/read-reviews.js";
 import { type Decision, resolveReview, resolveReviewByCommand } from "../../src/operations/resolve-review.js";
@@ -29,6 +29,7 @@ const WHO = { api: "key_simulated", command: "command-line" } as const;
 /** Refusals that a person may be told; another is a fault. */
 const REFUSALS: ReadonlySet<string> = new Set([
   "review_closed",
+  "review_changed",
   "resolution_not_allowed",
   "validation_failed",
 ]);
@@ -181,7 +182,9 @@ export class People {
       told: "unknown",
     };
     this.decisions.push(sent);
-    const decision: Decision = { resolution, reason, providerObjectId };
+    // Every other person says which version they have looked at.
+    const version = count % 2 === 0 ? versionOf(review) : null;
+    const decision: Decision = { resolution, reason, providerObjectId, version };
     this.#untilTold(sent, decision, how).catch((error: unknown) =>
       this.#world.fault(`${reason}: ${String((error as Error).stack)}`),
     );

@@ -9,6 +9,7 @@ import type {
   ProviderRefund,
 } from "../../src/domain/provider.js";
 import { EPOCH_MS } from "./host.js";
+import type { DatedEvent } from "./notices.js";
 import { type Arrival, chargeOf, disputeOf, evidenceOf, refundOf, unansweredOf } from "./port-answers.js";
 import type { ProviderModel } from "./provider-model.js";
 import { CURRENCY, feeOf, type Intent, type SimulatedRefund } from "./provider-objects.js";
@@ -16,11 +17,16 @@ import { CURRENCY, feeOf, type Intent, type SimulatedRefund } from "./provider-o
 /** Asks over the network; what is read is read when the question arrives. */
 export type AskList = <Item>(about: string, read: () => readonly Item[]) => Promise<PageOutcome<Item>>;
 
+export interface ListedEvents {
+  readonly undelivered: () => readonly ListedEvent[];
+  readonly ofPayouts: () => readonly DatedEvent[];
+}
+
 /** One page each, newest first: paging itself is the adapter's business, and is tested there. */
 export function listsOf(
   model: ProviderModel,
   account: string,
-  undelivered: () => readonly ListedEvent[],
+  events: ListedEvents,
   ask: AskList,
 ): ProviderLists {
   const within = (page: PageRequest, atMs: number | undefined) => {
@@ -53,7 +59,11 @@ export function listsOf(
           .filter(({ id }) => within(page, model.movedAtMs.get(id)))
           .toReversed(),
       ),
-    listUndeliveredEvents: () => ask<ListedEvent>("list undelivered events", undelivered),
+    listUndeliveredEvents: () => ask<ListedEvent>("list undelivered events", events.undelivered),
+    listPayoutEvents: (page) =>
+      ask<ListedEvent>("list events of payouts", () =>
+        events.ofPayouts().filter(({ atMs }) => within(page, atMs)),
+      ),
   };
 }
 

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { describeReport } from "./describe-report.js";
 import { runSeed } from "./run-seed.js";
 import { useSimulatedDatabase } from "./seed-suite.js";
+import { Sums } from "./sums.js";
 
 const stage = useSimulatedDatabase();
 
@@ -42,4 +43,43 @@ test("the report of a fault names its seed, what the seed drew, and how to run i
   const related = report.slice(report.indexOf("what names"), report.indexOf("the last steps"));
   expect(related).toContain("find att#2");
   expect(related).not.toContain("pi_30");
+});
+
+test("the last steps of a fault's report are at most 40, and none of them a bare read", () => {
+  const reads = Array.from({ length: 60 }, (_, at) => `${at}.000 p7 db readKey`);
+  const steps = Array.from({ length: 50 }, (_, at) => `${at}.500 p7 db advanceAttempts`);
+  const story = [...steps, "60.000 p7 db readKey (cut_before)", "61.000 client c1 hears: 409", ...reads];
+  const report = describeReport({
+    seed: 1,
+    faults: ["a fault"],
+    setting: "{}",
+    story,
+    digest: "0",
+    counts: {},
+  });
+  const [, shown = ""] = report.split("the last steps:\n");
+  const lines = shown.split("\n").slice(0, -1);
+  expect(lines).toHaveLength(40);
+  expect(lines.slice(-2).map((line) => line.trim())).toEqual([
+    "60.000 p7 db readKey (cut_before)",
+    "61.000 client c1 hears: 409",
+  ]);
+  expect(shown).not.toMatch(/readKey$/m);
+});
+
+test("the sums over seeds tell how much was simulated, and count no command's own end as a death", () => {
+  const sums = new Sums();
+  sums.add({
+    counts: { intents: 2, refunds: 1 },
+    story: [
+      "0.001 p1 dies before advanceAttempts",
+      "0.002 operator3 dies at the end of pawl recover",
+      "0.003 p2 db advanceAttempts (cut_after)",
+      "0.004 p2 db readKey",
+      "0.005 https://ten_1.example gets evt#1",
+      "0.006 https://ten_1.example gets evt#1 (lost)",
+    ],
+  });
+  sums.add({ counts: { intents: 3, refunds: 0 }, story: ["0.001 p1 dies with all others"] });
+  expect(String(sums)).toBe("intents 5, refunds 1, process deaths 2, database cuts 1, events 1");
 });

@@ -193,23 +193,13 @@ export class Restore {
     });
   }
 
-  /**
-   * What lands after the recovery (a request that was under way when rows were lost) is shown by the next comparison: a
-   * person recovers once more, and replays what was parked meanwhile. False: there is nothing of the kind.
-   */
+  /** A person replays what was parked before its object was taken in. False: there is nothing of the kind. */
   async tidy(): Promise<boolean> {
     const { sql } = this.#database;
-    const [left] = await really(
-      () => sql<{ missing: boolean; parked: boolean }[]>`
-        select exists (select from reconciliation_findings
-                        where state = 'open' and kind in ('missing_here', 'refund_missing_here')) as missing,
-               exists (select from provider_events where state = 'parked') as parked`,
-    );
-    if (left?.missing === true) this.#recover(this.#keptAtMs - this.#plan.marginMs);
-    else if (left?.parked === true) {
-      this.#world.asOperator("pawl events replay", (deps) => replayAllProviderEvents(deps));
-    }
-    return left?.missing === true || left?.parked === true;
+    const parked = await really(() => sql`select from provider_events where state = 'parked'`);
+    if (parked.length === 0) return false;
+    this.#world.asOperator("pawl events replay", (deps) => replayAllProviderEvents(deps));
+    return true;
   }
 }
 

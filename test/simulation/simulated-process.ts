@@ -177,7 +177,7 @@ export class SimulatedProcess implements Owner {
       probe: this.#probe,
       meter: NO_METER,
       settings,
-      accepter: createAccepter(db),
+      accepter: createAccepter(db, recovery),
       advances: createAdvanceBatch(db, recovery),
       outcomes: new OutcomeHub((attemptId) => this.#parts.settled(this, attemptId)),
       due: {

@@ -3,7 +3,6 @@ import type {
   AccountOutcome,
   DisputeLookupOutcome,
   EffectInput,
-  ListedEvent,
   LookupOutcome,
   PaymentProvider,
   PayoutLookupOutcome,
@@ -25,7 +24,7 @@ import {
   sendOutcome,
   unansweredOf,
 } from "./port-answers.js";
-import { listsOf, pageOf } from "./provider-lists.js";
+import { type ListedEvents, listsOf, pageOf } from "./provider-lists.js";
 import type { ProviderModel } from "./provider-model.js";
 import {
   CURRENCY,
@@ -46,7 +45,7 @@ export interface ProviderParts {
   readonly log: WireLog;
   readonly nowMs: () => number;
   /** Events that the provider has given up. */
-  readonly undelivered: () => readonly ListedEvent[];
+  readonly events: ListedEvents;
   /** A name that no other request has. */
   readonly nextRequest: () => string;
   /** Told of every send before it goes out; whether the process cannot know yet that rows were lost. */
@@ -100,7 +99,7 @@ export function simulatedProvider(parts: ProviderParts): PaymentProvider {
     findRefund: asks.findRefund,
     getDispute: asks.getDispute,
     getPayout: asks.getPayout,
-    ...listsOf(model, parts.account, parts.undelivered, async (about, read) => {
+    ...listsOf(model, parts.account, parts.events, async (about, read) => {
       let items: ReturnType<typeof read> = [];
       const arrival = await parts.network.get(parts.owner, about, () => {
         items = read();

@@ -227,7 +227,7 @@ export class World {
       network: this.#network,
       model: this.model,
       log: this.log,
-      undelivered: () => this.notices.givenUp,
+      events: { undelivered: () => this.notices.givenUp, ofPayouts: () => this.notices.ofPayouts },
       nowMs: () => this.scheduler.nowMs,
       nextRequest: () => {
         this.#requests += 1;

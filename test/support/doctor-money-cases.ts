@@ -52,6 +52,12 @@ export const MONEY_CASES: readonly BrokenCase[] = [
     ],
   },
   {
+    breaks: "a paid payment whose charge names no object",
+    by: (sql, { lives }) =>
+      sql`update attempts set provider_payment_id = null where payment_id = ${lives.sale} and kind = 'charge'`,
+    finds: ({ lives }) => [["charge_without_object", lives.sale, { attempt_id: anything }]],
+  },
+  {
     breaks: "an order that is paid twice",
     by: async (sql, { lives }) => {
       await sql`delete from order_ids where payment_id = ${lives.captured}`;

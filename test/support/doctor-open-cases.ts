@@ -63,6 +63,15 @@ export const OPEN_CASES: readonly BrokenCase[] = [
     ],
   },
   {
+    breaks: "a refund's review that nobody is shown",
+    by: (sql, { lives }) =>
+      sql`update refunds set status = 'needs_review' where payment_id = ${lives.refunded} and amount = 500`,
+    finds: ({ lives }) => [
+      ["review_missing", lives.refunded, { attempt_id: anything, refund_id: anything }],
+      ["refund_sums_differ", lives.refunded],
+    ],
+  },
+  {
     breaks: "an attempt that no worker takes",
     by: (sql, { lives }) =>
       sql`update attempts set due_at = now() - interval '1 hour' where payment_id = ${lives.action}`,

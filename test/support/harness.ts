@@ -8,7 +8,7 @@ import type { Caller, Deps, Probe } from "../../src/operations/deps.js";
 import type { KeyedAnswer } from "../../src/operations/keyed-request.js";
 import { createApiKey, createTenant } from "../../src/operations/manage-tenants.js";
 import { getPayment } from "../../src/operations/read-payments.js";
-import { type Sandbox, startSandbox } from "../../src/sandbox/index.js";
+import { type Sandbox, type SandboxOptions, startSandbox } from "../../src/sandbox/index.js";
 import { type Pawl, wire } from "../../src/wire.js";
 import { createTestDatabase, type TestDatabase } from "./test-database.js";
 
@@ -41,6 +41,7 @@ export interface Harness {
 export interface HarnessOptions extends ProcessOptions {
   /** A migrated one of the test's own, dropped at the end; without it, a clone of the template. */
   readonly database?: TestDatabase;
+  readonly sandbox?: SandboxOptions;
 }
 
 export interface ProcessOptions {
@@ -55,7 +56,7 @@ const ALL: readonly WorkerName[] = ["attempts", "reconciler", "ledger", "reaper"
 /** Real operations and workers in this process, on a database and a sandbox of their own. */
 export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
   const database = options.database ?? (await createTestDatabase());
-  const sandbox = await startSandbox();
+  const sandbox = await startSandbox(options.sandbox);
   const processes: Pawl[] = [];
   const another = async (other: ProcessOptions = {}): Promise<Pawl> => {
     const config = readConfig({ ...QUICK, ...options.env, ...other.env });

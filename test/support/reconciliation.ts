@@ -1,3 +1,4 @@
+import type { TransactionSql } from "postgres";
 import type { ListedCharge, PageOutcome, PageRequest } from "../../src/domain/provider.js";
 import type { Deps } from "../../src/operations/deps.js";
 import { Comparison } from "../../src/operations/reconcile.js";
@@ -82,7 +83,18 @@ export async function loseRows(harness: Harness, paymentIds: readonly string[]):
       }
       await tx`delete from payments where id = ${id}`;
     }
+    await countAnew(tx);
   });
+}
+
+/** What was counted of rows that are lost is in no backup's sums: those that are left are counted once more. */
+export async function countAnew(tx: TransactionSql): Promise<void> {
+  await tx`lock table ledger_balances, ledger_uncounted`;
+  await tx`delete from ledger_balances`;
+  await tx`delete from ledger_uncounted`;
+  await tx`
+    insert into ledger_uncounted
+    select tenant_id, payment_id, fact, leg, currency, debit_account, credit_account, amount from ledger_entries`;
 }
 
 export async function objectsById(harness: Harness): Promise<Map<string, PaymentIntentRecord>> {

@@ -9,6 +9,7 @@ export interface ResolveOptions {
   readonly key?: string;
   readonly reason?: string;
   readonly object?: string;
+  readonly version?: number;
   readonly deps?: Harness["deps"];
 }
 
@@ -24,7 +25,12 @@ export function resolve(
     options.deps ?? harness.deps,
     { caller: harness.caller, context, key: options.key ?? newKey() },
     reviewId,
-    { resolution, reason: options.reason ?? "looked at it", providerObjectId: options.object ?? null },
+    {
+      resolution,
+      reason: options.reason ?? "looked at it",
+      providerObjectId: options.object ?? null,
+      version: options.version ?? null,
+    },
   );
 }
 

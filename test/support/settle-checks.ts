@@ -115,9 +115,12 @@ function readRows(harness: Harness): Promise<Rows> {
     refunds: await sql<RefundRow[]>`select * from refunds order by id`,
     reviewed: await sql<Rows["reviewed"][number][]>`
       select r.* from reviews r join attempts a on a.tenant_id = r.tenant_id and a.id = r.attempt_id
-       where r.closed_at is null and a.kind = 'charge'`,
+       where r.closed_at is null and a.kind = 'charge' and r.object_id = ''`,
     adopted: await sql<Rows["adopted"][number][]>`
-      select payment_id from reviews where closed_by = 'person' and resolution = 'adopt_provider_object'`,
+      select payment_id from reviews
+       where closed_by = 'person'
+         and (resolution = 'adopt_provider_object'
+              or (resolution = 'mark_not_performed' and reason = 'provider_object_missing'))`,
   }));
 }
 

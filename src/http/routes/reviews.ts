@@ -95,7 +95,7 @@ const resolve: Endpoint = {
         headers: keyedWriteHeaders,
         content: jsonContent(reviewSchema),
       },
-      ...problems("not_found", "review_closed", "resolution_not_allowed", ...KEYED_WRITE),
+      ...problems("not_found", "review_closed", "review_changed", "resolution_not_allowed", ...KEYED_WRITE),
     },
   },
   async handle(request) {
@@ -104,8 +104,8 @@ const resolve: Endpoint = {
     validatedQuery(noQuery, http.req.url);
     const call = keyedCallOf(request);
     const body = await readJson(http.env.incoming, deps.settings.requestBodyTimeoutMs);
-    const { resolution, reason, provider_object_id } = validated(resolutionInput, body);
-    const decision = { resolution, reason, providerObjectId: provider_object_id };
+    const { resolution, reason, provider_object_id, version } = validated(resolutionInput, body);
+    const decision = { resolution, reason, providerObjectId: provider_object_id, version };
     return keyedAnswer(await resolveReview(deps, call, id, decision), null);
   },
 };

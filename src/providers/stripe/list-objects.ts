@@ -12,8 +12,8 @@ import type {
 } from "../../domain/provider.js";
 import { toBalanceTransaction } from "./balance-transaction.js";
 import { toProviderDispute } from "./dispute-outcome.js";
-import { PAGE_SIZE, refusalOf, refused, unanswered } from "./list-pages.js";
-import { readNotice } from "./notice.js";
+import { movesOn, PAGE_SIZE, refusalOf, refused, unanswered } from "./list-pages.js";
+import { PAYOUT_TYPES, readNotice } from "./notice.js";
 import { idOf, isFields, toProviderCharge } from "./outcome.js";
 import { SOURCE_EXPANSIONS } from "./payout-movements.js";
 import { toProviderRefund } from "./refund-outcome.js";
@@ -29,36 +29,43 @@ export class StripeLists implements ProviderLists {
   ) {}
 
   listCharges(page: PageRequest): Promise<PageOutcome<ListedCharge>> {
-    return this.#page(this.stripe.paymentIntents.list(parametersOf(page)), toListedCharge);
+    return this.#page(page, this.stripe.paymentIntents.list(parametersOf(page)), toListedCharge);
   }
 
   listRefunds(page: PageRequest): Promise<PageOutcome<ProviderRefund>> {
-    return this.#page(this.stripe.refunds.list(parametersOf(page)), toProviderRefund);
+    return this.#page(page, this.stripe.refunds.list(parametersOf(page)), toProviderRefund);
   }
 
   listDisputes(page: PageRequest): Promise<PageOutcome<ProviderDispute>> {
-    return this.#page(this.stripe.disputes.list(parametersOf(page)), toProviderDispute);
+    return this.#page(page, this.stripe.disputes.list(parametersOf(page)), toProviderDispute);
   }
 
   listTransactions(page: PageRequest): Promise<PageOutcome<ListedTransaction>> {
     const parameters = { ...parametersOf(page), expand: SOURCE_EXPANSIONS };
-    return this.#page(this.stripe.balanceTransactions.list(parameters), toListedTransaction);
+    return this.#page(page, this.stripe.balanceTransactions.list(parameters), toListedTransaction);
   }
 
   /** Those that are pending are among them too: a stored one is not stored twice. Stripe keeps events for 30 days. */
   listUndeliveredEvents(page: PageRequest): Promise<PageOutcome<ListedEvent>> {
     const parameters = { ...parametersOf(page), delivery_success: false };
-    return this.#page(this.stripe.events.list(parameters), toListedEvent);
+    return this.#page(page, this.stripe.events.list(parameters), toUndeliveredEvent);
+  }
+
+  /** Up to 20 types a list (docs.stripe.com/api/events/list). */
+  listPayoutEvents(page: PageRequest): Promise<PageOutcome<ListedEvent>> {
+    const parameters = { ...parametersOf(page), types: [...PAYOUT_TYPES] };
+    return this.#page(page, this.stripe.events.list(parameters), toListedEvent);
   }
 
   async #page<Item>(
+    { cursor }: PageRequest,
     request: SdkAnswer,
     read: (entry: unknown) => Item | "skip" | null,
   ): Promise<PageOutcome<Item>> {
     const answer = await this.ask(request);
     const refusal = refusalOf(answer);
     if (refusal !== null) return refusal.type === "missing" ? refused(answer) : refusal;
-    return readPage(answer, read) ?? unanswered(answer, "unreadable");
+    return readPage(answer, read, cursor) ?? unanswered(answer, "unreadable");
   }
 }
 
@@ -76,6 +83,7 @@ function secondOf(at: Date): number {
 function readPage<Item>(
   { body, evidence }: WireAnswer,
   read: (entry: unknown) => Item | "skip" | null,
+  cursor: string | null,
 ): PageOutcome<Item> | null {
   const { data, has_more: more } = isFields(body) ? body : {};
   if (!Array.isArray(data) || typeof more !== "boolean") return null;
@@ -92,7 +100,9 @@ function readPage<Item>(
   const last = entries.at(-1);
   const next = more ? idOf(last) : null;
   const oldest = last === undefined ? null : createdAt(last);
-  if ((more && next === null) || (last !== undefined && oldest === null)) return null;
+  // An empty page says with its `has_more` that it is none.
+  if (more && !movesOn(next, cursor)) return null;
+  if (last !== undefined && oldest === null) return null;
   return { type: "page", items, unreadable, oldest, next, evidence };
 }
 
@@ -145,8 +155,11 @@ function subjectOf(source: unknown, type: unknown): TransactionSubject {
 }
 
 /** `pending_webhooks` counts the endpoints that do not have it yet (docs.stripe.com/api/events/object). */
-function toListedEvent(entry: unknown): ListedEvent | "skip" | null {
-  if (isFields(entry) && entry["pending_webhooks"] === 0) return "skip";
+function toUndeliveredEvent(entry: unknown): ListedEvent | "skip" | null {
+  return isFields(entry) && entry["pending_webhooks"] === 0 ? "skip" : toListedEvent(entry);
+}
+
+function toListedEvent(entry: unknown): ListedEvent | null {
   const payload = JSON.stringify(entry);
   const notice = readNotice(Buffer.from(payload));
   return notice === null ? null : { notice, payload };

@@ -44,7 +44,7 @@ export async function listAll<Item>(
     const refusal = refusalOf(answer);
     // Past the first page it is the cursor that is missing, not what the list is of.
     if (refusal !== null) return refusal.type === "missing" && cursor !== null ? refused(answer) : refusal;
-    const page = readPage(answer.body, read);
+    const page: Page<Item> | null = readPage(answer.body, read, cursor);
     if (page === null) return unanswered(answer, "unreadable");
     items.push(...page.items);
     if (page.next === null) return { type: "all", items, evidence: answer.evidence };
@@ -76,10 +76,16 @@ export interface Page<Item> {
   readonly next: string | null;
 }
 
-/** Null: this is no page, or something on it cannot be read. */
+/** Whether a page that is not the last one tells where the next begins: otherwise it would be asked for without end. */
+export function movesOn(next: string | null, cursor: string | null): next is string {
+  return next !== null && next !== cursor;
+}
+
+/** Null: this is no page, or something on it cannot be read. `cursor`: where it was to begin. */
 export function readPage<Item>(
   body: unknown,
   read: (entry: unknown) => Item | "skip" | null,
+  cursor: string | null,
 ): Page<Item> | null {
   const { data, has_more: more } = isFields(body) ? body : {};
   if (!Array.isArray(data) || typeof more !== "boolean") return null;
@@ -92,5 +98,5 @@ export function readPage<Item>(
   if (!more) return { items, next: null };
   const lastEntry: unknown = data.at(-1);
   const next = isFields(lastEntry) ? text(lastEntry["id"]) : null;
-  return next === null ? null : { items, next };
+  return movesOn(next, cursor) ? { items, next } : null;
 }

@@ -4,7 +4,8 @@ import { ATTEMPT_METADATA_KEY, type Fields, idOf, isFields, TENANT_METADATA_KEY 
 // Ids, types and our own marks are printable ASCII. Anything else must not get as far as a database or a log.
 const PLAIN = /^[\x21-\x7e]{1,255}$/;
 
-const PAYOUT_TYPES: ReadonlySet<string> = new Set(["payout.paid", "payout.reconciliation_completed"]);
+/** Events that a payout has been made, or that what is in it can be told. */
+export const PAYOUT_TYPES: ReadonlySet<string> = new Set(["payout.paid", "payout.reconciliation_completed"]);
 
 /**
  * An event's body as the port has it, or null where it is no UTF-8 JSON object with an id, a type, a mode and an object

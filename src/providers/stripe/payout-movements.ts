@@ -11,11 +11,11 @@ export const SOURCE_EXPANSIONS = ["data.source"];
  * One page of what an automatic payout settled, from the balance transactions that Stripe files under it, without its own
  * (docs.stripe.com/payouts/reconciliation). A charge, a refund and a dispute name the PaymentIntent that they are of.
  */
-export function readPayout(answer: WireAnswer, payoutId: string, isFirst: boolean): PayoutLookupOutcome {
+export function readPayout(answer: WireAnswer, payoutId: string, cursor: string | null): PayoutLookupOutcome {
   const refusal = refusalOf(answer);
   // Past the first page it is the cursor that is missing, not the payout.
-  if (refusal !== null) return refusal.type === "missing" && !isFirst ? refused(answer) : refusal;
-  const page = readPage(answer.body, (entry) => toMovement(entry, payoutId));
+  if (refusal !== null) return refusal.type === "missing" && cursor !== null ? refused(answer) : refusal;
+  const page = readPage(answer.body, (entry) => toMovement(entry, payoutId), cursor);
   if (page === null) return unanswered(answer, "unreadable");
   const { items: movements, next } = page;
   return { type: "found", movements, ...(next === null ? {} : { next }), evidence: answer.evidence };

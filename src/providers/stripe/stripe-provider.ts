@@ -192,7 +192,7 @@ class StripeAdapter implements StripeProvider {
     const cursor = after === null ? {} : { starting_after: after };
     const filter = { payout: payoutId, expand: SOURCE_EXPANSIONS, limit: PAGE_SIZE };
     const answer = await this.#ask(this.#stripe.balanceTransactions.list({ ...filter, ...cursor }));
-    return readPayout(answer, payoutId, after === null);
+    return readPayout(answer, payoutId, after);
   }
 
   listCharges(page: PageRequest) {
@@ -213,6 +213,10 @@ class StripeAdapter implements StripeProvider {
 
   listUndeliveredEvents(page: PageRequest) {
     return this.#lists.listUndeliveredEvents(page);
+  }
+
+  listPayoutEvents(page: PageRequest) {
+    return this.#lists.listPayoutEvents(page);
   }
 
   account(): Promise<AccountOutcome> {

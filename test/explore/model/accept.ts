@@ -56,9 +56,22 @@ export function accepts(context: Context, world: World, at: number, to: To): voi
   });
   const stands = world.tables.attempts.some(({ value }) => value.id === attemptId);
   if (context.rules.acceptMindsAttempts && stands) return;
+  if (key === null && context.rules.acceptMindsOtherRuns && world.recovery !== "none") {
+    const isOtherRun = otherRunsOf(context, request);
+    if (world.tables.attempts.some(({ value }) => isOtherRun(value.id))) return;
+  }
   const run = { at, number, attemptId, createdAt: textAt(context.atMs(world.moment)) };
   if (request.operation === "payments.create") acceptsPayment(context, world, { ...run, request }, to);
   else acceptsEffect(context, world, { ...run, request }, to);
+}
+
+/** Whether an id is that of a run of the request's key, which may have been lost with its record. */
+function otherRunsOf(context: Context, { operation, key }: ClientRequest): (id: string) => boolean {
+  const name = { tenantId: TENANT, operation, key };
+  const ids = Array.from({ length: context.scenario.runs }, (_, at) =>
+    context.shipped.attemptIdOf(SECRET, name, at + 1),
+  );
+  return (id) => ids.includes(id);
 }
 
 function acceptsPayment(context: Context, world: World, run: Run<Payment>, to: To): void {
@@ -78,7 +91,7 @@ function acceptsPayment(context: Context, world: World, run: Run<Payment>, to: T
     ...tables,
     attempts: [...tables.attempts, rows.attempt],
     payments: [...tables.payments, rows.payment],
-    sides: [...tables.sides, refs.sides.of({ ledger: [], review: null, told: [] })],
+    sides: [...tables.sides, refs.sides.of({ ledger: [], reviews: [], told: [] })],
     keys: withKey(context, tables, run, "in_progress", paymentId),
     orders:
       orderId === null ? tables.orders : refs.orders.of({ ...tables.orders.value, [orderId]: paymentId }),

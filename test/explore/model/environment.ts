@@ -217,16 +217,18 @@ function people(context: Context, world: World, to: To): void {
   if (person === null) return;
   const { tables } = world;
   for (const [paymentAt, { value: side }] of tables.sides.entries()) {
-    const { review } = side;
-    if (review === null || review.resolution !== null) continue;
-    const at = tables.attempts.findIndex(({ value }) => value.id === review.attemptId);
-    const known = { ...readingOf(tables, at), earlierRuns: "harmless", recovering: false } as const;
-    const view = viewOf(context, known, world.moment);
-    for (const { resolution } of context.shipped.allowedResolutions(view, review.reason)) {
-      if (!person.includes(resolution)) continue;
-      const instruction = { reviewId: "rev_1", resolution, providerObjectId: null };
-      const next = instruct(context, tables, { at, paymentAt, instruction });
-      to({ ...world, tables: next }, () => `a person decides about ${nameOf(tables, at)}: ${resolution}`);
+    for (const review of side.reviews) {
+      if (review.resolution !== null) continue;
+      const at = tables.attempts.findIndex(({ value }) => value.id === review.attemptId);
+      const known = { ...readingOf(tables, at), earlierRuns: "harmless", recovering: false } as const;
+      const view = viewOf(context, known, world.moment);
+      for (const { resolution } of context.shipped.allowedResolutions(view, review.reason)) {
+        if (!person.includes(resolution)) continue;
+        const { reason } = review;
+        const instruction = { reviewId: "rev_1", resolution, providerObjectId: null, reason };
+        const next = instruct(context, tables, { at, paymentAt, instruction });
+        to({ ...world, tables: next }, () => `a person decides about ${nameOf(tables, at)}: ${resolution}`);
+      }
     }
   }
 }

@@ -216,20 +216,20 @@ const OPEN = ["processing", "requires_action", "needs_review", "authorized"];
 function stuck({ scenario }: Context, { tables }: World): string | null {
   for (const [at, { value: payment }] of tables.payments.entries()) {
     const due = tables.attempts.some(({ value }) => value.payment_id === payment.id && value.due);
-    const reviewed = tables.sides[at]?.value.review !== null;
-    if (OPEN.includes(payment.status) && !due && !reviewed)
+    const reviews = tables.sides[at]?.value.reviews ?? [];
+    if (OPEN.includes(payment.status) && !due && reviews.length === 0)
       return `${payment.id} is ${payment.status}, and nothing is due`;
-    if (payment.status === "needs_review" && !reviewed)
+    if (payment.status === "needs_review" && !isReviewed(tables, payment.attempt_id))
       return `${payment.id} needs a review, and none is open`;
     if (payment.open_effect !== null && !due) return `${payment.id} waits for an effect that is not due`;
   }
   for (const { value: refund } of tables.refunds) {
     const attempt = tables.attempts.find(({ value }) => value.id === refund.attempt_id)?.value;
-    const at = tables.payments.findIndex(({ value }) => value.id === refund.payment_id);
-    const watched = attempt?.due === true || tables.sides[at]?.value.review !== null;
-    if (["processing", "needs_review"].includes(refund.status) && !watched) {
+    const reviewed = isReviewed(tables, refund.attempt_id);
+    if (["processing", "needs_review"].includes(refund.status) && attempt?.due !== true && !reviewed) {
       return `${refund.id} is ${refund.status}, and nothing is due`;
     }
+    if (refund.status === "needs_review" && !reviewed) return `${refund.id} needs a review, and none is open`;
   }
   for (const [at, key] of tables.keys.entries()) {
     if (key?.value.state !== "in_progress") continue;
@@ -252,7 +252,7 @@ function forgotten({ tables, stripe, runs }: World): string | null {
   for (const intent of stripe.value.intents) {
     const at = tables.payments.findIndex(({ value }) => value.attempt_id === attemptOf(intent));
     const payment = tables.payments[at]?.value;
-    if (payment === undefined || tables.sides[at]?.value.review !== null) continue;
+    if (payment === undefined || (tables.sides[at]?.value.reviews ?? []).length > 0) continue;
     const shown = payment.status === "succeeded" ? payment.amount_captured : 0;
     if (intent.status === "succeeded" && shown !== intent.received) {
       return `${intent.id} has taken ${intent.received}, ${payment.id} shows ${shown}, and nothing is due`;
@@ -276,17 +276,16 @@ export function isEnd({ tables, runs }: World): boolean {
   return tables.attempts.every(({ value: attempt }) => {
     if (attempt.state === "completed" || attempt.state === "following") return true;
     return (
-      isReviewed(tables, attempt) || tables.attempts.some(({ value }) => holdsUp(tables, value, attempt))
+      isReviewed(tables, attempt.id) || tables.attempts.some(({ value }) => holdsUp(tables, value, attempt))
     );
   });
 }
 
-function isReviewed(tables: Tables, { payment_id }: AttemptRow): boolean {
-  const at = tables.payments.findIndex(({ value }) => value.id === payment_id);
-  return tables.sides[at]?.value.review !== null;
+function isReviewed(tables: Tables, attemptId: string): boolean {
+  return tables.sides.some(({ value }) => value.reviews.some((review) => review.attemptId === attemptId));
 }
 
 /** An earlier run of the key that is before a person, until whose word the next one sends nothing. */
 function holdsUp(tables: Tables, earlier: AttemptRow, { idempotency_key, run }: AttemptRow): boolean {
-  return earlier.idempotency_key === idempotency_key && earlier.run < run && isReviewed(tables, earlier);
+  return earlier.idempotency_key === idempotency_key && earlier.run < run && isReviewed(tables, earlier.id);
 }

@@ -60,8 +60,8 @@ export function recovers(context: Context, world: World, to: To): void {
     const tables = withRebuiltRefund(context, world, refund);
     to({ ...world, tables }, () => `the recovery makes a refund again from ${refund.id}`);
   }
-  // Assumed: a charge or refund that was under way when the database was lost has been made by then, or never will be.
-  if (world.flying.some(({ value }) => value.call === "confirm" || value.call === "refund")) return;
+  // Assumed: a refund that was under way when the database was lost has been made by then, or never will be.
+  if (world.flying.some(({ value }) => value.call === "refund")) return;
   if (isMissing || world.tables.attempts.some(({ value }) => isUnanswered(context, value))) return;
   to({ ...world, recovery: "over" }, () => "the recovery ends: everything has had an answer");
 }
@@ -84,7 +84,7 @@ function differencesOf(context: Context, { tables, moment }: World, intent: Inte
     {
       settledBefore: null,
       keysGoneBefore: dateAt(context.atMs(moment) - KEY_KEPT_MS),
-      mayLackTenants: true,
+      isRestored: true,
     },
   );
 }
@@ -106,7 +106,7 @@ function lacksRefund({ shipped }: Context, { tables }: World, refund: StripeRefu
     isTenantKnown: true,
   };
   return shipped
-    .compareRefund(theirs, counterpart, null)
+    .compareRefund(theirs, counterpart, { settledBefore: null, isRestored: true })
     .some(({ repair }) => repair.type === "rebuild_refund");
 }
 
@@ -187,7 +187,7 @@ function withRebuilt({ refs, shipped }: Context, { tables }: World, intent: Inte
     request_id: "req_1",
     amount: null,
     refund_id: null,
-    state: "following",
+    state: charge.status === "created" ? "fencing" : "following",
     fence: 1,
     lease: "none",
     due: true,
@@ -214,6 +214,6 @@ function withRebuilt({ refs, shipped }: Context, { tables }: World, intent: Inte
     ...tables,
     attempts: [...tables.attempts, refs.attempts.of(attempt)],
     payments: [...tables.payments, refs.payments.of(payment)],
-    sides: [...tables.sides, refs.sides.of({ ledger: [], review: null, told: [] })],
+    sides: [...tables.sides, refs.sides.of({ ledger: [], reviews: [], told: [] })],
   };
 }

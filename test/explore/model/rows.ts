@@ -73,14 +73,15 @@ export interface PaymentRow {
 /** What else is written about a payment. */
 export interface SideRow {
   readonly ledger: readonly LedgerRow[];
-  /** At most one is open a payment. */
-  readonly review: OpenReview | null;
+  /** At most one is open an attempt; in the order of their attempts' ids. */
+  readonly reviews: readonly OpenReview[];
   /** The events that its disputes have made, in order. */
   readonly told: readonly string[];
 }
 
 export interface OpenReview {
   readonly attemptId: string;
+  /** What it is about now; empty where nobody looks. */
   readonly reason: string;
   /** What a person has decided, and no worker has carried out yet. */
   readonly resolution: string | null;

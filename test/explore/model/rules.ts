@@ -57,6 +57,11 @@ const LINES = {
     file: "src/store/accept.ts",
     line: "where not exists (select from attempts a where a.tenant_id = i.tenant_id and a.id = i.attempt_id)",
   },
+  /** The same for the attempts of a lost key's other runs. */
+  acceptMindsOtherRuns: {
+    file: "src/store/accept.ts",
+    line: "and place.in_place and (i.other_runs is not null or not place.has_recovered)",
+  },
   /** An order id that is held accepts no other payment. */
   acceptMindsOrderIds: {
     file: "src/store/accept.ts",

@@ -79,14 +79,18 @@ export function instruct(
 ): Tables {
   const row = tables.attempts[at]!.value;
   const side = tables.sides[paymentAt]!.value;
-  if (side.review === null) throw new Error("there is no open review");
   const instructed: AttemptRow = {
     ...row,
     instruction: JSON.stringify(instruction),
     nudged: row.lease === "live",
     due: true,
   };
-  const resolved: SideRow = { ...side, review: { ...side.review, resolution: instruction.resolution } };
+  const resolved: SideRow = {
+    ...side,
+    reviews: side.reviews.map((review) =>
+      review.attemptId === row.id ? { ...review, resolution: instruction.resolution } : review,
+    ),
+  };
   return {
     ...tables,
     attempts: replaced(tables.attempts, at, refs.attempts.of(instructed)),
@@ -124,7 +128,7 @@ export function advance(context: Context, tables: Tables, ref: Ref<Write>, momen
   );
   const side = tables.sides[paymentAt]!;
   const told = context.memos.told.get(pair(side.id, ref.id), () =>
-    context.refs.sides.of(toldSide(side.value, input)),
+    context.refs.sides.of(toldSide(context, side.value, input)),
   );
   return {
     attempts: replaced(tables.attempts, attemptAt, moved),
@@ -180,20 +184,34 @@ function paidPayment(row: PaymentRow, { payment }: Write): PaymentRow {
 }
 
 /** The first leg claims its fact: posted once, whatever is written again. */
-function toldSide(side: SideRow, input: Write): SideRow {
+function toldSide(context: Context, side: SideRow, input: Write): SideRow {
   const known = new Set(side.ledger.map((entry) => entry.fact));
   const fresh = input.ledger.filter((entry) => !known.has(entry.fact));
   const entries = fresh.map(({ currency: _currency, ...entry }) => entry);
-  return { ...side, ledger: [...side.ledger, ...entries], review: reviewAfter(side.review, input) };
+  return { ...side, ledger: [...side.ledger, ...entries], reviews: reviewsAfter(context, side, input) };
+}
+
+/** Each attempt's own, whatever is open of others. */
+function reviewsAfter({ scenario }: Context, side: SideRow, input: Write): readonly OpenReview[] {
+  const others = side.reviews.filter((review) => review.attemptId !== input.attempt_id);
+  const open = side.reviews.find((review) => review.attemptId === input.attempt_id) ?? null;
+  const own = reviewAfter(open, input);
+  const seen = own === null || scenario.person !== null ? own : { ...own, reason: "" };
+  return [...others, ...(seen === null ? [] : [seen])].toSorted((one, other) =>
+    one.attemptId < other.attemptId ? -1 : 1,
+  );
 }
 
 function reviewAfter(open: OpenReview | null, input: Write): OpenReview | null {
   const { review, close_review: closes, instruction, attempt_id: attemptId } = input;
-  const opened = review === null ? null : { attemptId, reason: review.reason, resolution: null };
-  if (open === null) return opened;
-  if (open.attemptId !== attemptId) return open;
-  if (closes) return opened;
-  return instruction === "returned" ? { ...open, resolution: null } : open;
+  if (open === null) return review === null ? null : { attemptId, reason: review.reason, resolution: null };
+  if (closes) return null;
+  const tellsMore = review !== null && review.yields_to?.split(",").includes(open.reason) === false;
+  return {
+    ...open,
+    reason: tellsMore ? review.reason : open.reason,
+    resolution: instruction === "returned" ? null : open.resolution,
+  };
 }
 
 function refunded(context: Context, tables: Tables, at: number, { refund }: Write): Tables["refunds"] {

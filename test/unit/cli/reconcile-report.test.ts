@@ -1,5 +1,11 @@
 import { describe, expect, it, test } from "vitest";
-import { reportCsv, reportDocument, reportLines } from "../../../src/cli/reconcile-report.js";
+import {
+  CSV_HEADER,
+  csvRow,
+  exitCodeOf,
+  reportDocument,
+  reportLines,
+} from "../../../src/cli/reconcile-report.js";
 import type { ReconciliationReport } from "../../../src/operations/list-findings.js";
 
 type Finding = ReconciliationReport["findings"][number];
@@ -19,7 +25,19 @@ const FINDING: Finding = {
   firstSeenAt: AT,
   lastSeenAt: AT,
   closedAt: null,
+  accepted: null,
 };
+/** As the database counts them. */
+function countsOf(findings: readonly Finding[]): ReconciliationReport["counts"] {
+  const byState = new Map<Finding["state"], number>();
+  const byKind = new Map<Finding["kind"], number>();
+  for (const { kind, state } of findings) {
+    byState.set(state, (byState.get(state) ?? 0) + 1);
+    byKind.set(kind, (byKind.get(kind) ?? 0) + 1);
+  }
+  return { byState, byKind };
+}
+
 const REPORT: ReconciliationReport = {
   run: {
     provider: "stripe",
@@ -38,15 +56,16 @@ const REPORT: ReconciliationReport = {
     startedAt: AT,
     finishedAt: AT,
   },
+  counts: countsOf([FINDING]),
   findings: [FINDING],
   isComplete: true,
   unfinished: { expiredLeases: 0, dueUnknowns: 2, parkedEvents: 0, openReviews: 1, pastBound: [] },
 };
-const having = (...changes: readonly Partial<Finding>[]): ReconciliationReport => ({
-  ...REPORT,
-  findings: changes.map((change) => ({ ...FINDING, ...change })),
-});
-const rowOf = (changes: Partial<Finding>) => reportCsv(having(changes))[1] ?? "";
+function having(...changes: readonly Partial<Finding>[]): ReconciliationReport {
+  const findings = changes.map((change) => ({ ...FINDING, ...change }));
+  return { ...REPORT, counts: countsOf(findings), findings };
+}
+const rowOf = (changes: Partial<Finding>) => csvRow({ ...FINDING, ...changes });
 
 describe("a row for a spreadsheet", () => {
   it.each<[string, number, string]>([
@@ -76,8 +95,24 @@ describe("a row for a spreadsheet", () => {
   });
 
   test("has as many cells as the header", () => {
-    const [header = "", row = ""] = reportCsv(having({ detail: "plain" }));
-    expect(row.split(",")).toHaveLength(header.split(",").length);
+    expect(rowOf({ detail: "plain" }).split(",")).toHaveLength(CSV_HEADER.split(",").length);
+  });
+});
+
+describe("the exit code", () => {
+  const failed = { ...REPORT.run, state: "failed", error: "charges: the provider did not answer" } as const;
+  const inPart = { ...REPORT.run, error: "not compared: disputes" };
+  const open = REPORT.counts;
+  const none = countsOf([]);
+  it.each([
+    ["1 for one that has failed, whatever an older one has left open", { run: failed, counts: open }, 1],
+    ["1 for one that has failed", { run: failed, counts: none }, 1],
+    ["3 while a difference is open, also where a list could not be read", { run: inPart, counts: open }, 3],
+    ["1 where a list could not be read", { run: inPart, counts: none }, 1],
+    ["3 while a difference is open", { run: REPORT.run, counts: open }, 3],
+    ["0 where nothing differs", { run: REPORT.run, counts: none }, 0],
+  ])("is %s", (_what, report, code) => {
+    expect(exitCodeOf(report)).toBe(code);
   });
 });
 
@@ -86,6 +121,7 @@ test("the document counts by state and by kind, and leaves out kinds that were n
   expect(reportDocument(report).counts).toEqual({
     complete: true,
     open: 1,
+    accepted: 0,
     repaired: 1,
     gone: 1,
     by_kind: { missing_here: 1, amount_differs: 2 },
@@ -115,6 +151,7 @@ describe("the lines for people", () => {
     } as const;
     const lines = reportLines({
       run: { ...REPORT.run, error: "not compared: disputes" },
+      counts: countsOf([]),
       findings: [],
       isComplete: true,
       unfinished: { ...REPORT.unfinished, pastBound: [pastBound] },
@@ -127,9 +164,11 @@ describe("the lines for people", () => {
   });
 });
 
-test("a report that shows only some of the differences says so", () => {
-  const cut = { ...REPORT, isComplete: false };
-  expect(reportLines(cut).join("\n")).toContain("at least 1 differences are open, at least 0 are closed");
-  expect(reportDocument(cut).counts.complete).toBe(false);
-  expect(reportLines(REPORT).join("\n")).not.toContain("at least");
+test("a report that shows only some of the differences says so, and counts all of them", () => {
+  const byState = new Map([["open", 12_000] as const, ["repaired", 3] as const, ["gone", 4] as const]);
+  const cut = { ...REPORT, counts: { byState, byKind: new Map() }, isComplete: false };
+  expect(reportLines(cut).join("\n")).toContain("12000 differences are open, 7 are closed");
+  expect(reportLines(cut)).toContain("The first 1 are shown.");
+  expect(reportDocument(cut).counts).toMatchObject({ complete: false, open: 12_000, repaired: 3, gone: 4 });
+  expect(reportLines(REPORT).join("\n")).not.toContain("are shown");
 });

@@ -165,3 +165,12 @@ describe("a completed charge that is asked about again", () => {
     expect(asked(viewIn("completed", { payment }), "get", found("declined")).then).toEqual(SEND_FENCE);
   });
 });
+
+describe("a hold that a person had to judge, and that the provider has released since", () => {
+  it("is a payment that was canceled, and not one that never was: its key does not run again", () => {
+    const view = viewIn("fencing", { payment: { ...HELD, status: "needs_review" } });
+    const released = asked(view, "get", found("canceled"));
+    expect(released.payment).toMatchObject({ status: "canceled", amountCapturable: 0, failure: null });
+    expect(released.then).toEqual(END);
+  });
+});

@@ -140,7 +140,7 @@ describe("money that moved after the end", () => {
   it("is the only thing that moves a failed payment; any other doubt is reviewed beside it", () => {
     for (const outcome of [
       MISSING,
-      found("canceled", { amount: 1 }),
+      found("declined", { amount: 1 }),
       found("declined", { livemode: true }),
     ]) {
       const doubtful = asked(viewIn("fencing", { payment: failed }), "get", outcome);
@@ -148,6 +148,13 @@ describe("money that moved after the end", () => {
       expect(doubtful.change.review).not.toBeNull();
       expect(doubtful.then.type).toBe("wait");
     }
+  });
+
+  it("asks nobody about an object that is closed, whatever amount it was for", () => {
+    const closed = asked(viewIn("fencing", { payment: failed }), "get", found("canceled", { amount: 1 }));
+    expect(closed.payment.status).toBe("failed");
+    expect(closed.change.review).toBeNull();
+    expect(closed.then.type).toBe("end");
   });
 
   it("leaves a declined object that cannot be closed to a review in time, and the payment failed", () => {
@@ -240,9 +247,9 @@ describe("an outcome that stays unknown", () => {
     expect(due.change.review).toBe("outcome_unknown");
     expect(due.payment.status).toBe("needs_review");
     expect(due.then.type).toBe("wait");
-    // Open already: not a second time.
+    // Told with every look: whether one is open already the store sees, and the payment does not move again.
     const after = asked(later(due.view, since + REVIEW_AFTER_MS + 60_000), "get", unanswered("timeout"));
-    expect(after.change.review).toBeNull();
+    expect(after.change).toMatchObject({ review: "outcome_unknown", paymentEvent: null });
     expect(after.then.type).toBe("wait");
     expect(claimed(after.view).then).toEqual(ASK_GET);
     expect(asked(after.view, "get", found("succeeded")).payment.status).toBe("succeeded");

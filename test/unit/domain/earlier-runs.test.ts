@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { applyChange } from "../../../src/domain/apply-change.js";
-import { type EarlierRun, judgeEarlierRuns, mindsEarlierRuns } from "../../../src/domain/earlier-runs.js";
+import {
+  type EarlierRun,
+  type FormerRun,
+  judgeEarlierRuns,
+  judgeFormerKey,
+  MOST_RUNS,
+  mindsEarlierRuns,
+} from "../../../src/domain/earlier-runs.js";
 import { finalResponse } from "../../../src/domain/final-response.js";
 import { decideFirst } from "../../../src/domain/review-decisions.js";
 import {
@@ -65,6 +72,89 @@ describe("the earlier runs of a key", () => {
     ["cancel", 2, false],
   ] as const)("a %s in run %d minds them: %s", (kind, run, minds) => {
     expect(mindsEarlierRuns({ kind, run })).toBe(minds);
+  });
+});
+
+const VAIN: FormerRun = {
+  run: 2,
+  kind: "charge",
+  state: "completed",
+  unresolved: false,
+  isRebuilt: true,
+  payment: {
+    status: "failed",
+    failure: {
+      code: "provider_unavailable",
+      decline_code: null,
+      advice_code: null,
+      message: null,
+      retry: "same_key",
+    },
+  },
+};
+const declined = { ...VAIN.payment.failure!, code: "card_declined", retry: "new_key" } as const;
+const OPEN: FormerRun = {
+  ...VAIN,
+  state: "fencing",
+  payment: { status: "processing", failure: null },
+};
+const PAID: FormerRun = { ...VAIN, payment: { status: "succeeded", failure: null } };
+
+describe("a key without a record", () => {
+  it.each<{ readonly name: string; readonly runs: readonly FormerRun[]; readonly is: string }>([
+    { name: "that no attempt is derived from", runs: [], is: "unknown" },
+    { name: "that was purged after it was paid", runs: [{ ...PAID, isRebuilt: false }], is: "used by 2" },
+    {
+      name: "that was purged after it had run in vain",
+      runs: [{ ...VAIN, isRebuilt: false }],
+      is: "used by 2",
+    },
+    { name: "that was lost after it was paid", runs: [PAID], is: "used by 2" },
+    {
+      name: "that was lost after a decline",
+      runs: [{ ...VAIN, payment: { status: "failed", failure: declined } }],
+      is: "used by 2",
+    },
+    {
+      name: "that was lost, and whose customer must act",
+      runs: [{ ...OPEN, payment: { status: "requires_action", failure: null } }],
+      is: "used by 2",
+    },
+    {
+      name: "that was lost, and is before a person",
+      runs: [{ ...OPEN, payment: { status: "needs_review", failure: null } }],
+      is: "used by 2",
+    },
+    { name: "that was lost, and whose object is being closed", runs: [OPEN], is: "open in 2" },
+    {
+      name: "that was lost, and is told in vain by its row alone",
+      runs: [{ ...VAIN, unresolved: true }],
+      is: "used by 2",
+    },
+    { name: "that was lost, and has run in vain", runs: [VAIN], is: "free for 3" },
+    { name: "that was lost, paid before it ran in vain", runs: [VAIN, { ...PAID, run: 1 }], is: "used by 1" },
+    { name: "that was lost, and is open beside it", runs: [{ ...OPEN, run: 4 }, VAIN], is: "open in 4" },
+    { name: "that was lost, in vain twice", runs: [{ ...VAIN, run: 7 }, VAIN], is: "free for 8" },
+    {
+      name: "that was lost, and has no run left",
+      runs: [{ ...VAIN, run: MOST_RUNS }],
+      is: `used by ${String(MOST_RUNS)}`,
+    },
+    {
+      name: "of a refund that was lost",
+      runs: [{ ...VAIN, kind: "refund", payment: { status: "succeeded", failure: null } }],
+      is: "used by 2",
+    },
+  ])("$name: $is", ({ runs, is }) => {
+    const former = judgeFormerKey(runs);
+    const words = {
+      unknown: () => "unknown",
+      used: (run: number) => `used by ${String(run)}`,
+      open: (run: number) => `open in ${String(run)}`,
+      free: (run: number) => `free for ${String(run)}`,
+    };
+    const run = "run" in former ? former.run.run : "next" in former ? former.next : 0;
+    expect(words[former.type](run)).toBe(is);
   });
 });
 

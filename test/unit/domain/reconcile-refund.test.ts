@@ -30,6 +30,7 @@ const THEIRS: ProviderRefund = {
   tenantId: "ten_1",
   failure: null,
 };
+const MOMENT = { settledBefore: SETTLED, isRestored: false };
 const KNOWN: RefundCounterpart = { charge: CHARGE, refund: OURS, marked: OURS.attempt, isTenantKnown: true };
 const UNKNOWN: RefundCounterpart = { charge: CHARGE, refund: null, marked: null, isTenantKnown: true };
 
@@ -47,7 +48,7 @@ describe("a refund that is known here", () => {
     const found = compareRefund(
       { ...THEIRS, status },
       { ...KNOWN, refund: { ...OURS, status: own } },
-      SETTLED,
+      MOMENT,
     );
     const isSame = own === "needs_review" || EQUAL[status] === own;
     expect(words(found)).toEqual(isSame ? [] : ["refund_differs nudge"]);
@@ -91,7 +92,7 @@ describe("a refund that is known here", () => {
     },
   ])("$what", ({ theirs = {}, ours = {}, found }) => {
     const counterpart = { ...KNOWN, refund: { ...OURS, ...ours } };
-    expect(words(compareRefund({ ...THEIRS, ...theirs }, counterpart, SETTLED))).toEqual(found);
+    expect(words(compareRefund({ ...THEIRS, ...theirs }, counterpart, MOMENT))).toEqual(found);
   });
 
   it("that the provider does not have tells our side, and is asked about", () => {
@@ -147,7 +148,24 @@ describe("a refund that is not known here", () => {
       found: [],
     },
   ])("$what", ({ theirs, counterpart = {}, found }) => {
-    const differences = compareRefund({ ...THEIRS, ...theirs }, { ...UNKNOWN, ...counterpart }, SETTLED);
+    const differences = compareRefund({ ...THEIRS, ...theirs }, { ...UNKNOWN, ...counterpart }, MOMENT);
     expect(words(differences)).toEqual(found);
+  });
+
+  it.each<{
+    readonly what: string;
+    readonly theirs: Partial<ProviderRefund>;
+    readonly counterpart?: Partial<RefundCounterpart>;
+    readonly found: string[];
+  }>([
+    { what: "of ours", theirs: {}, found: ["refund_missing_here rebuild_refund"] },
+    { what: "made by hand", theirs: unmarked, found: [] },
+    { what: "of another tenant's attempt", theirs: { tenantId: "ten_2" }, found: [] },
+    { what: "of an attempt that stands", theirs: {}, counterpart: { marked: REFERENCE }, found: [] },
+  ])("has failed, $what, after a restore: $found", ({ theirs, counterpart = {}, found }) => {
+    const restored = { ...MOMENT, isRestored: true };
+    const failed = { ...THEIRS, ...theirs, status: "failed" } as const;
+    expect(words(compareRefund(failed, { ...UNKNOWN, ...counterpart }, restored))).toEqual(found);
+    expect(compareRefund(failed, { ...UNKNOWN, ...counterpart }, MOMENT)).toEqual([]);
   });
 });

@@ -12,7 +12,7 @@ import {
 
 const NOON = new Date("2026-11-29T12:00:00Z");
 const before = (minutes: number) => new Date(NOON.getTime() - minutes * 60_000);
-const MOMENT = { settledBefore: before(5), keysGoneBefore: before(24 * 60), mayLackTenants: false };
+const MOMENT = { settledBefore: before(5), keysGoneBefore: before(24 * 60), isRestored: false };
 
 const OURS: OurCharge = {
   tenantId: "ten_1",
@@ -201,6 +201,21 @@ describe("an object whose attempt no row here names", () => {
     expect(compareCharge(theirs(changes), NOBODY, MOMENT)).toEqual([]);
   });
 
+  it.each<[ChargeStatus, number, string[]]>([
+    ["created", 60, ["missing_here rebuild_payment"]],
+    ["created", 25 * 60, ["orphaned_object cancel_object"]],
+    ["canceled", 60, []],
+    ["succeeded", 60, ["missing_here rebuild_payment"]],
+  ])(
+    "is made again after a restore where it may still move money: %s, %d minutes old",
+    (status, age, found) => {
+      const restored = { ...MOMENT, isRestored: true };
+      expect(words(compareCharge(theirs({ status, createdAt: before(age) }), NOBODY, restored))).toEqual(
+        found,
+      );
+    },
+  );
+
   it("is another installation's where its tenant does not exist here", () => {
     expect(compareCharge(theirs(), { ...NOBODY, isTenantKnown: false }, MOMENT)).toEqual([]);
   });
@@ -208,7 +223,7 @@ describe("an object whose attempt no row here names", () => {
   test.each(STATUSES)(
     "%s of a tenant that is not here is told after a restore, where money is in question",
     (status) => {
-      const restored = { ...MOMENT, mayLackTenants: true };
+      const restored = { ...MOMENT, isRestored: true };
       const found = compareCharge(theirs({ status }), { ...NOBODY, isTenantKnown: false }, restored);
       const isHarmless = status === "canceled" || status === "created";
       expect(words(found)).toEqual(isHarmless ? [] : ["tenant_missing_here none"]);

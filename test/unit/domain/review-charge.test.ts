@@ -104,7 +104,6 @@ describe("adopt_provider_object", () => {
     ["another attempt's marker", { attemptId: "att_other" }, "provider_object_foreign"],
     ["another tenant's marker", { tenantId: "ten_other" }, "provider_object_foreign"],
     ["another mode", { livemode: true }, "provider_object_foreign"],
-    ["another amount", { amount: 900 }, "provider_amount_mismatch"],
     ["another currency", { currency: "eur" }, "provider_amount_mismatch"],
   ] as const)("does not take a named object with %s", (_, patch, why) => {
     const view = adopt(
@@ -119,6 +118,28 @@ describe("adopt_provider_object", () => {
       instruction: null,
     });
     expect(shown.payment).toMatchObject({ status: "needs_review", amountCaptured: 0 });
+  });
+
+  it("takes another amount only on the word of a person who has seen it", () => {
+    const mismatch = { attempt: { waitReason: "provider_key_mismatch" } };
+    const other = found("succeeded", { id: "pi_named", amount: 900, amountCaptured: 900 });
+    const decidedFor = (reason: string) =>
+      instructed(charge("create_unknown", mismatch), "adopt_provider_object", "pi_named", reason);
+    const unseen = answered(decidedFor("provider_key_mismatch"), "get", other);
+    expect(unseen.change).toMatchObject({
+      instruction: "returned",
+      reason: "adopt_provider_object is not possible: found since: provider_amount_mismatch",
+      review: "provider_amount_mismatch",
+    });
+    expect(unseen.payment).toMatchObject({ status: "needs_review", amountCaptured: 0 });
+    const seen = answered(decidedFor("provider_amount_mismatch"), "get", other);
+    expect(seen.payment).toMatchObject({ status: "succeeded", amountCaptured: 900 });
+    expect(seen.attempt.providerPaymentId).toBe("pi_named");
+    const ended = charge("completed", { payment: { holdsOrderId: false, failure: DECLINED } });
+    const early = instructed(ended, "adopt_provider_object", null, "outcome_unknown");
+    expect(answered(early, "get", found("succeeded")).change.review).toBe("paid_after_end");
+    const late = instructed(ended, "adopt_provider_object", null, "paid_after_end");
+    expect(answered(late, "get", found("succeeded")).change.instruction).toBe("carried_out");
   });
 
   it("is given back where the named object is not there", () => {
@@ -179,6 +200,35 @@ describe("cancel_at_provider", () => {
     const ended = answered(sent.view, "get", found("canceled", { amount: 900 }));
     expect(ended.change.instruction).toBe("carried_out");
     expect(ended.payment.status).toBe("failed");
+  });
+
+  it.each(["find", "get"] as const)("cancels an object of another amount, named or not (%s)", (question) => {
+    const name = question === "get" ? CHARGE_ID : null;
+    const other = found("created", { amount: 900 });
+    const fenced = answered(cancel(charge("create_unknown"), name), question, other);
+    expect(fenced.then).toEqual(SEND_FENCE);
+    expect(fenced.attempt).toMatchObject({ state: "fencing", providerPaymentId: CHARGE_ID });
+    const sent = answeredSend(fenced.view, "fence", object("canceled", { amount: 900 }));
+    const ended = answered(sent.view, "get", found("canceled", { amount: 900 }));
+    expect(ended.change.instruction).toBe("carried_out");
+    expect(ended.payment.status).toBe("failed");
+    // The provider tells of its cancel afterwards: no review opens for what has ended.
+    const told = answered(ended.view, "get", found("canceled", { amount: 900, attemptId: "att_other" }));
+    expect(told.change).toMatchObject({ review: null, then: END });
+    const paid = answered(ended.view, "get", found("succeeded", { amount: 900 }));
+    expect(paid.change.review).toBe("paid_after_end");
+  });
+
+  it("never touches a named object of another attempt, or the attempt's own in place of the one that was named", () => {
+    const other = answered(
+      cancel(charge("create_unknown"), CHARGE_ID),
+      "get",
+      found("created", { attemptId: "att_other" }),
+    );
+    expect(other.change.reason).toBe("cancel_at_provider is not possible: provider_object_foreign");
+    const since = answered(cancel(charge("confirm_unknown"), "pi_named"), "get", found("created"));
+    expect(since.change.reason).toBe("cancel_at_provider is not possible: provider_object_other");
+    expect(since.then.type).toBe("wait");
   });
 
   it("releases a hold that came after the end and whose order id is another's", () => {

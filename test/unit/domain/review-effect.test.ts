@@ -1,11 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { ChargeView } from "../../../src/domain/charge-change.js";
 import type { LookupOutcome } from "../../../src/domain/provider.js";
-import { endOfReview } from "../../../src/domain/review.js";
+import { allowedResolutions, endOfReview } from "../../../src/domain/review.js";
 import { decideAfterSend } from "../../../src/domain/review-decisions.js";
 import {
   ABSENT,
   BUDGET_MS,
+  CHARGE_ID,
+  DECLINED,
   found,
   KEY_LIFETIME_MS,
   MISSING,
@@ -14,6 +16,7 @@ import {
   SEND_FENCE,
   unanswered,
   unknown,
+  viewIn,
 } from "./charge-fixtures.js";
 import { effectView, refundFound, refundMade, SEND_REFUND } from "./effect-fixtures.js";
 import { answered, answeredSend, charge, instructed, refund } from "./review-scenes.js";
@@ -81,7 +84,111 @@ describe("mark_not_performed", () => {
     const ended = answered(view, "get", found("authorized"));
     expect(ended.change).toMatchObject({ instruction: "carried_out", answer: { type: "not_performed" } });
     expect(ended.payment).toMatchObject({ status: "authorized", openEffect: null });
-    expect(answered(view, "get", MISSING).change.instruction).toBe("returned");
+  });
+
+  describe("where the provider does not know the object any more", () => {
+    const GONE = { afterMs: KEY_LIFETIME_MS, attempt: { waitReason: "provider_object_missing" } };
+    const YOUNG = { ...GONE, afterMs: KEY_LIFETIME_MS - 1 };
+    const takes = (view: ChargeView) =>
+      allowedResolutions(view, "outcome_unknown").map((one) => one.resolution);
+
+    it("of a charge takes a complete list without another, after the keys' lifetime, and is final", () => {
+      const view = mark(charge("confirm_unknown", GONE));
+      expect(takes(view)).toContain("mark_not_performed");
+      const asks = answered(view, "get", MISSING);
+      expect(asks.then).toEqual({ type: "ask", question: "find" });
+      expect(asks.attempt.instruction).not.toBeNull();
+      const ended = answered(asks.view, "find", ABSENT);
+      expect(ended.change.instruction).toBe("carried_out");
+      expect(ended.attempt.state).toBe("completed");
+      expect(ended.payment).toMatchObject({
+        status: "failed",
+        failure: { code: "provider_object_missing", retry: "new_key" },
+        holdsOrderId: true,
+      });
+    });
+
+    it("of a charge is never possible while a key of ours may still bring it", () => {
+      const view = charge("confirm_unknown", YOUNG);
+      expect(takes(view)).not.toContain("mark_not_performed");
+      expect(answered(mark(view), "get", MISSING).change.instruction).toBe("returned");
+      expect(answered(mark(view), "find", ABSENT).change.instruction).toBe("returned");
+    });
+
+    it("of a charge is given back where there is another object with its marks", () => {
+      const asks = answered(mark(charge("confirm_unknown", GONE)), "get", MISSING);
+      const other = answered(asks.view, "find", found("succeeded", { id: "pi_second" }));
+      expect(other.change.reason).toBe("mark_not_performed is not possible: provider_object_stray");
+      expect(other.attempt.providerPaymentId).toBe(CHARGE_ID);
+      expect(other.payment.status).toBe("needs_review");
+      const unanswered503 = answered(asks.view, "find", unanswered("server_error"));
+      expect(unanswered503.attempt.instruction).not.toBeNull();
+    });
+
+    it("of a charge that is found again is the fact's to end", () => {
+      const view = mark(charge("confirm_unknown", GONE));
+      const paid = answered(view, "get", found("succeeded"));
+      expect(paid.payment.status).toBe("succeeded");
+      expect(endOfReview(view, paid.change)).toBe("fact");
+    });
+
+    it("of a declined payment ends the closing of its object, and the payment stays failed and holds its order id", () => {
+      const view = mark(viewIn("fencing", { ...GONE, payment: { status: "failed", failure: DECLINED } }));
+      expect(takes(view)).toContain("mark_not_performed");
+      const asks = answered(view, "get", MISSING);
+      const ended = answered(asks.view, "find", ABSENT);
+      expect(ended.attempt.state).toBe("completed");
+      expect(ended.payment).toMatchObject({ status: "failed", failure: DECLINED, holdsOrderId: true });
+    });
+
+    it("of a charge waits for the capture in flight to be ended first", () => {
+      const view = charge("following", { ...GONE, payment: { openEffect: "att_capture" } });
+      expect(takes(view)).not.toContain("mark_not_performed");
+    });
+
+    it("of a refund takes its charge's complete list, and is final", () => {
+      const made = { ...GONE, refund: { providerRefundId: "re_provider" } };
+      const view = mark(refund("following", made));
+      expect(takes(view)).toContain("mark_not_performed");
+      const asks = answered(view, "get_refund", MISSING);
+      expect(asks.then).toEqual({ type: "ask", question: "find_refund" });
+      const ended = answered(asks.view, "find_refund", ABSENT);
+      expect(ended.change).toMatchObject({
+        instruction: "carried_out",
+        answer: { type: "refused", code: "refund_failed" },
+      });
+      expect(ended.refund).toMatchObject({ status: "failed", failure: { retry: "new_key" } });
+      expect(ended.payment.refundReserved).toBe(0);
+      const young = refund("following", { ...made, afterMs: KEY_LIFETIME_MS - 1 });
+      expect(takes(young)).not.toContain("mark_not_performed");
+      expect(answered(mark(young), "get_refund", MISSING).change.instruction).toBe("returned");
+    });
+
+    it("of a capture ends it, and says nothing of the payment", () => {
+      const view = mark(effectView("capture", "send_unknown", { afterMs: KEY_LIFETIME_MS }));
+      const ended = answered(view, "get", MISSING);
+      expect(ended.change).toMatchObject({ instruction: "carried_out", answer: { type: "not_performed" } });
+      expect(ended.payment).toMatchObject({ status: "authorized", openEffect: null });
+      const young = mark(effectView("capture", "send_unknown", { afterMs: KEY_LIFETIME_MS - 1 }));
+      expect(answered(young, "get", MISSING).change.instruction).toBe("returned");
+    });
+  });
+});
+
+describe("adopt_provider_object of a refund", () => {
+  const adopts = (view: ChargeView) => instructed(view, "adopt_provider_object");
+
+  it("takes its own object whose marks were changed, and never another amount or another charge's", () => {
+    const view = adopts(refund("following", { refund: { providerRefundId: "re_provider" } }));
+    const marks = { attemptId: "att_other", tenantId: "ten_other" };
+    const taken = answered(view, "get_refund", refundFound("succeeded", marks));
+    expect(taken.change.instruction).toBe("carried_out");
+    expect(taken.refund?.status).toBe("succeeded");
+    for (const patch of [{ amount: 1 }, { chargeId: "pi_other" }, { id: "re_other" }]) {
+      const other = answered(view, "get_refund", refundFound("succeeded", { ...marks, ...patch }));
+      expect(other.change.instruction, JSON.stringify(patch)).toBe("returned");
+      expect(other.refund?.status).toBe("needs_review");
+    }
   });
 });
 

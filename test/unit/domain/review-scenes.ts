@@ -24,8 +24,10 @@ export function instructed(
   view: ChargeView,
   resolution: ReviewResolution,
   providerObjectId: string | null = null,
+  reason?: string,
 ): ChargeView {
-  const instruction: Instruction = { reviewId: "rev_own", resolution, providerObjectId };
+  const decidedFor = reason === undefined ? {} : { reason };
+  const instruction: Instruction = { reviewId: "rev_own", resolution, providerObjectId, ...decidedFor };
   return { ...view, attempt: { ...view.attempt, instruction } };
 }
 

@@ -15,6 +15,7 @@ const FIRST: Position = {
   skipped: [],
   leftOut: [],
   since: null,
+  notBefore: null,
 };
 
 interface Row {
@@ -45,7 +46,7 @@ function stage(rows: readonly Row[], there: readonly string[], shown: readonly s
     read: (band) => {
       bands.push(band);
       const within = rows.filter(({ id }) => id >= band.from && id < band.before);
-      return Promise.resolve(within.slice(0, band.limit));
+      return Promise.resolve({ rows: within.slice(0, band.limit), isAll: within.length <= band.limit });
     },
     rowId: ({ id }) => id,
     objectId: ({ objectId }) => objectId,

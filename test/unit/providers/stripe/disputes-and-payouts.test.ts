@@ -225,6 +225,17 @@ describe("the question for a payout", () => {
     expect(await bench.provider.getPayout("po_1", null)).toMatchObject({ type: "unanswered", reason });
   });
 
+  it.each([
+    ["an empty page that is not the last", page([], true)],
+    ["a page that ends where it was to begin", page([transaction({ id: "txn_3" })], true)],
+  ])("is not answered by %s", async (_what, reply) => {
+    bench.stripe.script(reply);
+    expect(await bench.provider.getPayout("po_1", "txn_3")).toMatchObject({
+      type: "unanswered",
+      reason: "unreadable",
+    });
+  });
+
   it("is not answered where the page behind a cursor is not there: that says nothing of the payout", async () => {
     bench.stripe.script(json(404, error("resource_missing")));
     expect(await bench.provider.getPayout("po_1", "txn_3")).toMatchObject({

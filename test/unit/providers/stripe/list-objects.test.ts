@@ -99,6 +99,25 @@ describe("a page of charges", () => {
   });
 });
 
+describe.each([
+  "listCharges",
+  "listRefunds",
+  "listDisputes",
+  "listTransactions",
+  "listUndeliveredEvents",
+  "listPayoutEvents",
+] as const)("%s", (list) => {
+  it("is not answered by an empty page that is not the last, nor by one that ends where it was to begin", async () => {
+    const unreadable = { type: "unanswered", reason: "unreadable" };
+    bench.stripe.script(listOf([], true));
+    expect(await bench.provider[list](PAGE)).toMatchObject(unreadable);
+    bench.stripe.script(listOf([{ id: "x_1", created: 1 }], true));
+    expect(await bench.provider[list](PAGE)).toMatchObject({ type: "page", next: "x_1" });
+    expect(await bench.provider[list]({ ...PAGE, cursor: "x_1" })).toMatchObject(unreadable);
+    expect(bench.stripe.requests).toHaveLength(3);
+  });
+});
+
 describe("a page of balance transactions", () => {
   const transaction = (changes: object) => ({
     id: "txn_1",
@@ -164,6 +183,25 @@ describe("a page of undelivered events", () => {
     expect(JSON.parse(page.items[0]?.payload ?? "")).toEqual(event());
     expect(asked().get("delivery_success")).toBe("false");
   });
+});
+
+it("a page of events of payouts asks for those alone, and has what was delivered too", async () => {
+  const event = {
+    id: "evt_1",
+    created: 1,
+    type: "payout.paid",
+    livemode: false,
+    pending_webhooks: 0,
+    data: { object: { id: "po_1", automatic: true } },
+  };
+  bench.stripe.script(listOf([event]));
+  expect(await bench.provider.listPayoutEvents(PAGE)).toMatchObject({
+    items: [{ notice: { eventId: "evt_1", subject: { type: "payout", objectId: "po_1" } } }],
+    next: null,
+  });
+  const types = ["payout.paid", "payout.reconciliation_completed"];
+  expect([asked().get("types[0]"), asked().get("types[1]")]).toEqual(types);
+  expect(asked().get("delivery_success")).toBeNull();
 });
 
 it("pages of refunds and of disputes are read as the objects themselves are", async () => {

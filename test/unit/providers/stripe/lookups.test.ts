@@ -3,6 +3,7 @@ import { MOST_PAGES } from "../../../../src/providers/stripe/list-pages.js";
 import {
   ATTEMPT_ID,
   type Bench,
+  endlessPages,
   intent,
   json,
   page,
@@ -160,7 +161,7 @@ describe("the question by our own reference", () => {
   });
 
   it("is not answered by a list without end, even where a match was seen", async () => {
-    bench.stripe.script(page([intent()], true));
+    bench.stripe.script(endlessPages((id) => intent({ id }), "pi"));
     expect(await find()).toMatchObject({
       type: "unanswered",
       reason: "refused",
@@ -169,10 +170,17 @@ describe("the question by our own reference", () => {
     expect(bench.stripe.requests).toHaveLength(MOST_PAGES);
   });
 
+  it("is not answered by a page that ends where it was to begin", async () => {
+    bench.stripe.script(page([intent()], true));
+    expect(await find()).toMatchObject({ type: "unanswered", reason: "unreadable" });
+    expect(bench.stripe.requests).toHaveLength(2);
+  });
+
   it("ends at the provider's timeout, whatever number of pages it took", async () => {
     const slow = await startBench({ timeoutMs: 300 });
+    const pages = endlessPages(foreign, "pi");
     const held: Reply = (response, socket, request) => {
-      const timer = setTimeout(() => page([foreign("pi_9")], true)(response, socket, request), 40);
+      const timer = setTimeout(() => pages(response, socket, request), 40);
       response.once("close", () => clearTimeout(timer));
     };
     slow.stripe.script(held);

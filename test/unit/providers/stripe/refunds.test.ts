@@ -4,6 +4,7 @@ import { toProviderRefund } from "../../../../src/providers/stripe/refund-outcom
 import {
   ATTEMPT_ID,
   type Bench,
+  endlessPages,
   json,
   page,
   type Reply,
@@ -212,13 +213,22 @@ describe("the question for an attempt's refund", () => {
   });
 
   it("is not answered by a list without end", async () => {
-    bench.stripe.script(page([refund()], true));
+    bench.stripe.script(endlessPages((id) => refund({ id }), "re"));
     expect(await find()).toMatchObject({ type: "unanswered", evidence: { code: "too_many_pages" } });
     expect(bench.stripe.requests).toHaveLength(MOST_PAGES);
   });
 
   it.each([
-    ["whatever number of pages it took", 300, 40, () => page([foreign("re_9")], true)],
+    ["an empty page that is not the last", page([], true), 1],
+    ["a page that ends where it was to begin", page([refund()], true), 2],
+  ])("is not answered by %s", async (_what, reply, requests) => {
+    bench.stripe.script(reply);
+    expect(await find()).toMatchObject({ type: "unanswered", reason: "unreadable" });
+    expect(bench.stripe.requests).toHaveLength(requests);
+  });
+
+  it.each([
+    ["whatever number of pages it took", 300, 40, () => endlessPages(foreign, "re")],
     ["also within a page that began late", 800, 500, null],
   ])("ends at the provider's timeout, %s", async (_what, timeoutMs, afterMs, nextPage) => {
     const slow = await startBench({ timeoutMs });

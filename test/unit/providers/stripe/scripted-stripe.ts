@@ -156,6 +156,15 @@ export function page(data: readonly unknown[], more = false): Reply {
   return json(200, { object: "list", data, has_more: more, url: "/v1/objects" });
 }
 
+/** A list that never ends: each page has one more object. */
+export function endlessPages(object: (id: string) => unknown, prefix: string): Reply {
+  let made = 0;
+  return (response, socket, request) => {
+    made += 1;
+    page([object(`${prefix}_${made}`)], true)(response, socket, request);
+  };
+}
+
 export function paymentInput(changes: Partial<PaymentInput> = {}): PaymentInput {
   return {
     amount: 4200,
