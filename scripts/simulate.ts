@@ -7,11 +7,12 @@ import { Sums } from "../test/simulation/sums.js";
 import { startCluster } from "../test/support/postgres-cluster.js";
 import { optionsFrom, runWith, WrongUsage, wholeNumber } from "./usage.js";
 
-const USAGE = `npm run simulate -- [--seed N | --from N --seeds M] [--story]
+const USAGE = `npm run simulate -- [--seed N | --from N --seeds M] [--payments P] [--story]
 
   --seed N     one seed, with the last steps of its story where it shows a fault
   --seeds M    so many seeds (100)
   --from N     the first of them (1)
+  --payments P so many payments in each, in place of the few that a seed draws
   --story      the whole story, whatever it shows`;
 
 /** How often a long run says that it goes on. */
@@ -21,6 +22,7 @@ interface Wanted {
   readonly from: number;
   readonly count: number;
   readonly isWhole: boolean;
+  readonly payments: number | undefined;
 }
 
 /** False once whoever was reading (`… | head`) has gone: then there is nobody to run for. */
@@ -32,22 +34,35 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 
 /** Throws WrongUsage. */
 function wantedFrom(words: readonly string[]): Wanted {
-  const { seed, seeds, from, story } = optionsFrom(words, {
+  const {
+    seed,
+    seeds,
+    from,
+    story,
+    payments: many,
+  } = optionsFrom(words, {
     seed: { type: "string" },
     seeds: { type: "string" },
     from: { type: "string" },
     story: { type: "boolean" },
+    payments: { type: "string" },
   });
   const isWhole = story === true;
+  const payments = many === undefined ? undefined : wholeNumber("payments", many);
   if (seed === undefined) {
-    return { from: wholeNumber("from", from ?? "1"), count: wholeNumber("seeds", seeds ?? "100"), isWhole };
+    return {
+      from: wholeNumber("from", from ?? "1"),
+      count: wholeNumber("seeds", seeds ?? "100"),
+      isWhole,
+      payments,
+    };
   }
   if (seeds !== undefined || from !== undefined)
     throw new WrongUsage("--seed is one seed, without --from and --seeds");
-  return { from: wholeNumber("seed", seed), count: 1, isWhole };
+  return { from: wholeNumber("seed", seed), count: 1, isWhole, payments };
 }
 
-async function simulate({ from, count, isWhole }: Wanted): Promise<number> {
+async function simulate({ from, count, isWhole, payments }: Wanted): Promise<number> {
   const cluster = await startCluster({ durable: false });
   const database = await openSimulatedDatabase(cluster.url);
   const failed: number[] = [];
@@ -55,7 +70,7 @@ async function simulate({ from, count, isWhole }: Wanted): Promise<number> {
   let done = 0;
   try {
     for (let seed = from; seed < from + count && isRead; seed += 1) {
-      const report = await runSeed(seed, { database });
+      const report = await runSeed(seed, { database, ...(payments === undefined ? {} : { payments }) });
       sums.add(report);
       if (report.faults.length > 0) failed.push(seed);
       if (report.faults.length > 0 || isWhole || count === 1) console.log(describeReport(report, isWhole));

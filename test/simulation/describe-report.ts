@@ -10,6 +10,7 @@ const LONGEST_LINE = 600;
 /** For a person: the faults first, then what the seed drew, and the story or its telling parts. */
 export function describeReport(report: SeedReport, isWhole = false): string {
   const { seed, faults, setting, story, counts, digest } = report;
+  const many = report.payments === undefined ? "" : ` --payments ${String(report.payments)}`;
   const head = `seed ${String(seed)}: ${faults.length === 0 ? "no fault" : `${String(faults.length)} faults`}`;
   const summary = Object.entries(counts)
     .map(([name, count]) => `${name} ${String(Math.round(count * 100) / 100)}`)
@@ -19,7 +20,7 @@ export function describeReport(report: SeedReport, isWhole = false): string {
     ...faults.map((fault) => `  ${fault}`),
     `  setting ${setting}`,
     ...(faults.length === 0 && !isWhole ? [] : storyOf(faults, story, isWhole)),
-    ...(faults.length === 0 ? [] : [`  again: npm run simulate -- --seed ${String(seed)}`]),
+    ...(faults.length === 0 ? [] : [`  again: npm run simulate -- --seed ${String(seed)}${many}`]),
   ].join("\n");
 }
 

@@ -24,6 +24,17 @@ test(
   TIMEOUT_MS,
 );
 
+test(
+  "a seed that is asked for many payments makes them, and all of them come to their end",
+  async () => {
+    const report = await runSeed(7, { database: stage.database, payments: 40 });
+    expect(report.faults).toEqual([]);
+    // A few are refused before anything is made for them.
+    expect(report.counts["intents"]).toBeGreaterThan(30);
+  },
+  TIMEOUT_MS,
+);
+
 test("the report of a fault names its seed, what the seed drew, and how to run it again", () => {
   const report = describeReport({
     seed: 42,
@@ -36,9 +47,10 @@ test("the report of a fault names its seed, what the seed drew, and how to run i
     ],
     digest: "0123456789abcdef",
     counts: { intents: 9 },
+    payments: 9,
   });
   expect(report).toContain("seed 42: 1 faults (intents 9, story 0123456789ab of 3 lines)");
-  expect(report).toContain("npm run simulate -- --seed 42");
+  expect(report).toContain("npm run simulate -- --seed 42 --payments 9");
   expect(report).toContain('setting {"payments":9}');
   const related = report.slice(report.indexOf("what names"), report.indexOf("the last steps"));
   expect(related).toContain("find att#2");

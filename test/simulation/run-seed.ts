@@ -17,10 +17,13 @@ export interface SeedOptions {
   readonly flaws?: ProviderFlaws;
   /** In place of what the seed draws. */
   readonly weather?: Partial<Weather>;
+  readonly payments?: number;
 }
 
 export interface SeedReport {
   readonly seed: number;
+  /** As many as were asked for, in place of what the seed draws. */
+  readonly payments?: number | undefined;
   /** A sentence each; none is the only right outcome. */
   readonly faults: readonly string[];
   /** What the seed has drawn, for a person. */
@@ -32,7 +35,7 @@ export interface SeedReport {
 
 /** What is left after that long is stuck. */
 const LONGEST_MS = 120 * HOUR_MS;
-const MOST_STEPS = 400_000;
+const MOST_STEPS_A_PAYMENT = 100_000;
 /** So often a person recovers once more, or replays what was parked. */
 const MOST_TIDIED = 4;
 /** Longer than this without a step, and it is time to look at what is due. */
@@ -48,9 +51,10 @@ const SETTINGS: Readonly<Record<string, string>> = {
 /** Runs one simulation to its end. The same seed, the same code: the same story. */
 export async function runSeed(
   seed: number,
-  { database, flaws = {}, weather = {} }: SeedOptions,
+  { database, flaws = {}, weather = {}, payments }: SeedOptions,
 ): Promise<SeedReport> {
-  const drawn = drawSetting(seed);
+  const setting = drawSetting(seed);
+  const drawn = payments === undefined ? setting : { ...setting, payments };
   await database.reset();
   const world = new World({
     seed,
@@ -81,6 +85,7 @@ export async function runSeed(
   if (world.faults.length === 0) world.faults.push(...(await faultsAtTheEnd(world, database.sql)));
   return {
     seed,
+    payments,
     faults: world.faults,
     setting: JSON.stringify(drawn),
     story: world.story.lines,
@@ -171,7 +176,7 @@ async function settle(world: World, drawn: Draw): Promise<void> {
     const next = scheduler.nextAtMs();
     if (next === null || next > scheduler.nowMs + PAUSE_MS) await polling.look();
     if (!(await scheduler.step())) return;
-    if (scheduler.nowMs > LONGEST_MS || steps > MOST_STEPS) {
+    if (scheduler.nowMs > LONGEST_MS || steps > drawn.payments * MOST_STEPS_A_PAYMENT) {
       world.fault(
         `there is no end of it: ${String(steps)} steps, ${String(scheduler.nowMs)} ms, ${drawn.payments} payments`,
       );
