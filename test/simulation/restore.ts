@@ -1,5 +1,4 @@
 import { beginRecoverySince } from "../../src/operations/recover.js";
-import { replayAllProviderEvents } from "../../src/operations/replay-provider-event.js";
 import { EPOCH_MS, really } from "./host.js";
 import { type Loss, readLoss } from "./loss.js";
 import type { Random } from "./random.js";
@@ -191,15 +190,6 @@ export class Restore {
       const account = await deps.comparison.accountOrThrow();
       await beginRecoverySince(deps, account, since);
     });
-  }
-
-  /** A person replays what was parked before its object was taken in. False: there is nothing of the kind. */
-  async tidy(): Promise<boolean> {
-    const { sql } = this.#database;
-    const parked = await really(() => sql`select from provider_events where state = 'parked'`);
-    if (parked.length === 0) return false;
-    this.#world.asOperator("pawl events replay", (deps) => replayAllProviderEvents(deps));
-    return true;
   }
 }
 

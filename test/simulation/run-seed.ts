@@ -2,7 +2,7 @@ import { replayAllProviderEvents } from "../../src/operations/replay-provider-ev
 import type { Sql } from "../../src/store/db.js";
 import { faultsAtTheEnd } from "./checks.js";
 import { type Draw, drawSetting, HOUR_MS, MINUTE_MS } from "./draw.js";
-import { simulatingHost } from "./host.js";
+import { really, simulatingHost } from "./host.js";
 import { drawPlans } from "./plans.js";
 import type { ProviderFlaws } from "./provider-model.js";
 import { ACCOUNT, OTHER_ACCOUNT } from "./provider-objects.js";
@@ -36,7 +36,7 @@ export interface SeedReport {
 /** What is left after that long is stuck. */
 const LONGEST_MS = 120 * HOUR_MS;
 const MOST_STEPS_A_PAYMENT = 100_000;
-/** So often a person recovers once more, or replays what was parked. */
+/** So often a person replays what was parked. */
 const MOST_TIDIED = 4;
 /** Longer than this without a step, and it is time to look at what is due. */
 const PAUSE_MS = 20;
@@ -74,12 +74,12 @@ export async function runSeed(
     // The next hour's: it tells what no event did.
     world.polling.wakeOnce("comparison", 65 * MINUTE_MS);
     await settle(world, drawn);
-    await tidy(world, drawn);
+    await tidy(world, drawn, database.sql);
     world.merchants.askAgain();
     // A lost key that is sent again takes up what was left for it.
     if (drawn.restore !== null) world.polling.wakeOnce("comparison", 65 * MINUTE_MS);
     await settle(world, drawn);
-    await tidy(world, drawn);
+    await tidy(world, drawn, database.sql);
     await endOther(world, drawn);
   });
   if (world.faults.length === 0) world.faults.push(...(await faultsAtTheEnd(world, database.sql)));
@@ -161,9 +161,15 @@ async function endOther(world: World, drawn: Draw): Promise<void> {
   }
 }
 
-/** What a restore left to people. */
-async function tidy(world: World, drawn: Draw): Promise<void> {
-  for (let times = 0; times < MOST_TIDIED && (await world.restore?.tidy()) === true; times += 1) {
+/** Where rows or objects were changed, events may have waited in vain for what was taken in later: a person replays them. */
+async function tidy(world: World, drawn: Draw, sql: Sql): Promise<void> {
+  const isChanged = drawn.restore !== null || Object.values(drawn.tampering).some((chance) => chance > 0);
+  for (let times = 0; isChanged && times < MOST_TIDIED; times += 1) {
+    const parked = await really(() => sql`select from provider_events where state = 'parked'`);
+    if (parked.length === 0) return;
+    world.scheduler.plan(0, null, () => {
+      world.asOperator("pawl events replay", (deps) => replayAllProviderEvents(deps));
+    });
     await settle(world, drawn);
   }
 }
