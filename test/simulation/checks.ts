@@ -195,6 +195,8 @@ function orderFaults(payment: PaymentRow, rows: EndState, world: World): string[
   if (orderId === null || isInReview(id, rows)) return [];
   const isOver = status === "failed" || status === "canceled";
   const intent = intentOf(payment, rows, world);
+  // Nobody can charge what is deleted: freed before by a proof, or kept since no proof can come.
+  if (isOver && intent !== null && world.tampered.has(intent.id, "deleted")) return [];
   const holds = !isOver || (intent !== null && intent.status !== "canceled");
   return payment.holds_order_id === holds ? [] : [`${id} ${holds ? "lost" : "keeps"} its order id`];
 }

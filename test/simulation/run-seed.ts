@@ -167,9 +167,7 @@ async function tidy(world: World, drawn: Draw, sql: Sql): Promise<void> {
   for (let times = 0; isChanged && times < MOST_TIDIED; times += 1) {
     const parked = await really(() => sql`select from provider_events where state = 'parked'`);
     if (parked.length === 0) return;
-    world.scheduler.plan(0, null, () => {
-      world.asOperator("pawl events replay", (deps) => replayAllProviderEvents(deps));
-    });
+    world.asOperator("pawl events replay", (deps) => replayAllProviderEvents(deps));
     await settle(world, drawn);
   }
 }

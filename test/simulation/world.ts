@@ -172,7 +172,8 @@ export class World {
     const ready = (process: SimulatedProcess) => {
       process.run(command, () => work(process.deps).finally(() => process.kill(`at the end of ${command}`)));
     };
-    this.#make("operator", { ready, died: () => undefined });
+    // In a step of its own: what it begins with has then gone out before the next one is taken.
+    this.scheduler.plan(0, null, () => void this.#make("operator", { ready, died: () => undefined }));
   }
 
   #start(): void {
