@@ -45,6 +45,8 @@ for (const command of [
 }
 throwInsteadOfExit(program);
 
+// Whoever read has gone: nobody is there to be told, and the exit code says the rest.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
 try {
   await program.parseAsync();
 } catch (error) {

@@ -94,8 +94,11 @@ async function answerFromRecord(deps: Deps, request: CreateRequest): Promise<Key
     return answerFromKey(deps, request, record, (run) => runAfresh(deps, request, run, record.run));
   }
   const former = await readFormerKey(deps, request);
-  if (former.type === "used") throw expired(former.run.payment);
-  if (former.type === "open") throw inProgress(former.run.payment);
+  if (former.type === "used" || former.type === "open") {
+    // Its record may stand by now: another request was accepted in between.
+    if ((await readKeyOf(deps, request)) !== null) return null;
+    throw former.type === "used" ? expired(former.run.payment) : inProgress(former.run.payment);
+  }
   deps.recovery.refuseWhileRecovering();
   const holder = await orderHolder(deps, request);
   if (holder !== null) throw orderIdTaken(holder);

@@ -84,12 +84,16 @@ export async function readFormerKey(
 
 type Former = StandingAttempt & FormerRun;
 
-/** The key's record is purged or lost and an attempt derived from it stands: it is refused. Null: there is none. */
+/**
+ * The key's record is purged or lost and an attempt derived from it stands: it is refused. Null: there is none, or the
+ * record stands by now, since another request was accepted in between.
+ */
 export async function refusalOfFormerKey(deps: Deps, request: KeyedRequest): Promise<PawlError | null> {
   const ids = attemptIdsOf(deps, request);
   const former = await withDatabase(() => readStandingAttempts(deps.db.sql, request.caller.tenantId, ids));
   const newest = former.toSorted((one, other) => ids.indexOf(one.id) - ids.indexOf(other.id)).at(-1);
-  return newest === undefined ? null : expired(newest.payment);
+  if (newest === undefined) return null;
+  return (await readKeyOf(deps, request)) === null ? expired(newest.payment) : null;
 }
 
 /** The same for one attempt, which stands without the key's record knowing of it. */

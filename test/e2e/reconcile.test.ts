@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { execPath } from "node:process";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { VISA } from "../support/api-client.js";
@@ -49,6 +51,19 @@ describeWithFaults("comparing with the provider by the command line", () => {
       const { exit, stdout, stderr } = await pawl("reconcile");
       expect({ code: exit.code, stderr }).toEqual({ code: 0, stderr: "" });
       expect(stdout).toContain("No differences.");
+    });
+
+    it("says nothing of a reader that has gone, and exits as it would have", async () => {
+      const env = { PATH: process.env["PATH"], ...system.settings() };
+      const child = spawn(execPath, ["dist/src/cli/main.js", "reconcile"], {
+        env,
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      child.stdout.destroy();
+      const said: Buffer[] = [];
+      child.stderr.on("data", (part: Buffer) => said.push(part));
+      const code = await new Promise((resolve) => child.once("close", resolve));
+      expect([code, Buffer.concat(said).toString()]).toEqual([0, ""]);
     });
 
     it("exits 3 while a difference is open, with exact counts and both sides in one JSON document", async () => {
@@ -113,6 +128,7 @@ describeWithFaults("comparing with the provider by the command line", () => {
 
     it.each([
       ["reconcile", "--from", "yesterday"],
+      ["reconcile", "--from", "2026-02-30T00:00:00Z"],
       ["reconcile", "--json", "--csv"],
       ["reconcile", "--from", "2026-01-02", "--to", "2026-01-01"],
       ["recover"],
