@@ -199,6 +199,7 @@ export class People {
       const named = decision.providerObjectId ?? "no object named";
       const about = `${sent.review.id} as ${sent.resolution} (${sent.reason}, ${how}, ${named})`;
       scheduler.tell(`a person resolves ${about} and hears: ${said}`);
+      if (said === "review_changed") this.#reconsider(sent);
       if (said !== "not told") {
         sent.told = said === "accepted" ? "accepted" : "refused";
         return;
@@ -206,6 +207,13 @@ export class People {
       // Without a key, a person who does not know looks again before they do anything.
       if (how === "command") return;
     }
+  }
+
+  /** It is about something else by now: what was decided has not been tried for that. */
+  #reconsider({ review, resolution }: SentDecision): void {
+    const tried = this.#tried.get(review.id);
+    tried?.set(resolution, Math.max(0, (tried.get(resolution) ?? 0) - 1));
+    this.#givenUp.delete(review.id);
   }
 
   async #once(sent: SentDecision, decision: Decision, how: keyof typeof WHO): Promise<string> {
