@@ -225,8 +225,13 @@ function refundFaults(payment: PaymentRow, rows: EndState, world: World): string
         (one) => one.provider_refund_id === refund.id || one.attempt_id === refund.attemptId,
       );
       const made = theirs.filter((one) => one.attemptId !== null && one.attemptId === refund.attemptId);
+      // Made at the dashboard and failed: it moved nothing, and nobody asks for it after its row was lost.
+      const isForgotten =
+        (world.restore?.loss ?? null) !== null && refund.attemptId === null && refund.status === "failed";
       return [
-        ...(its.length === 1 ? [] : [`${refund.id} of ${id} has ${String(its.length)} refunds here`]),
+        ...(its.length === 1 || isForgotten
+          ? []
+          : [`${refund.id} of ${id} has ${String(its.length)} refunds here`]),
         ...(made.length <= 1
           ? []
           : [`${made.map((one) => one.id).join(" and ")} were made for ${String(refund.attemptId)}`]),
