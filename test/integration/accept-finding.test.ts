@@ -10,7 +10,7 @@ import {
   emptyRows,
   findingWords,
   type PaidObject,
-  payMany,
+  payOne,
   strayOf,
   untilSettled,
 } from "../support/reconciliation.js";
@@ -25,15 +25,9 @@ afterAll(() => harness.stop());
 
 const BY = { reason: "known to finance", by: "command-line" };
 
-async function payOne(): Promise<PaidObject> {
-  const [paid] = await payMany(harness, 1);
-  if (paid === undefined) throw new Error("nothing was paid");
-  return paid;
-}
-
 /** A charge that was made twice: its second object stays a difference for ever. */
 async function secondObject(): Promise<PaidObject & { readonly second: string }> {
-  const paid = await payOne();
+  const paid = await payOne(harness);
   const second = await strayOf(harness, paid, true);
   await untilSettled(harness);
   await compareNow(harness.deps);
@@ -132,7 +126,7 @@ describe("a difference that a person accepts", () => {
 
 describe("an object that the provider does not have any more", () => {
   test("is accepted with the end of its review: no comparison opens that again", async () => {
-    const paid = await payOne();
+    const paid = await payOne(harness);
     await untilSettled(harness);
     await harness.sandbox.control.addFault({
       match: { call: "payment_intents.retrieve" },
@@ -161,7 +155,7 @@ describe("an object that the provider does not have any more", () => {
   });
 
   test("is accepted where a person had the payment ended before any comparison saw it, and not where that came to nothing", async () => {
-    const paid = await payOne();
+    const paid = await payOne(harness);
     await untilSettled(harness);
     const { sql } = harness.deps.db;
     const told = (id: string, reason: string) => sql`

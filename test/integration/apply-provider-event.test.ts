@@ -10,6 +10,7 @@ import {
   eventOf,
   inboxOf,
   OPEN_INBOX,
+  outcomesOf,
   randomId,
   type Seeded,
   seedPayment,
@@ -27,10 +28,6 @@ beforeEach(async () => {
   ours = await seedPayment(harness);
 });
 afterAll(() => harness.stop());
-
-async function outcomes(): Promise<string[]> {
-  return (await inboxOf(harness)).map((row) => `${row.state}: ${row.outcome ?? ""}`);
-}
 
 async function reviewsOf({ paymentId }: Seeded): Promise<string[]> {
   const rows = await harness.deps.db.sql<{ reason: string }[]>`
@@ -66,7 +63,7 @@ describe("an event about a charge object of ours", () => {
     await applyDue(harness.deps);
     expect(await attemptRow(harness, ours)).toMatchObject(DUE);
     expect(await historyOf(ours)).toEqual(before);
-    expect(await outcomes()).toEqual(["applied: nudged"]);
+    expect(await outcomesOf(harness)).toEqual(["applied: nudged"]);
   });
 
   test.each<{ readonly name: string; readonly make: () => object }>([
@@ -157,7 +154,7 @@ describe("an object that carries another's marker", () => {
     expect(await sql`select kind, reason from timeline where payment_id = ${ours.paymentId}`).toEqual([
       { kind: "fact", reason: "provider_object_foreign" },
     ]);
-    expect(await outcomes()).toEqual([
+    expect(await outcomesOf(harness)).toEqual([
       "applied: provider_object_foreign",
       "applied: provider_object_foreign",
     ]);
@@ -181,7 +178,7 @@ describe("an event of an attempt that is not known yet", () => {
     });
     await applyDue(harness.deps);
     expect(await attemptRow(harness, { ...late, attemptId })).toMatchObject(DUE);
-    expect(await outcomes()).toEqual(["applied: nudged"]);
+    expect(await outcomesOf(harness)).toEqual(["applied: nudged"]);
   });
 });
 
@@ -192,7 +189,7 @@ test("a test-mode event does not touch a live payment", async () => {
   await storeEvent(harness, chargeEvent({ ...unborn, objectId: randomId("pi") }));
   await applyDue(harness.deps);
   for (const one of [live, unborn]) expect(await attemptRow(harness, one)).toMatchObject(RESTING);
-  expect(await outcomes()).toEqual(["applied: other_mode", "applied: other_mode"]);
+  expect(await outcomesOf(harness)).toEqual(["applied: other_mode", "applied: other_mode"]);
 });
 
 test("an event that was stored under a credential of the other mode waits for a process that has that one", async () => {
@@ -212,7 +209,7 @@ describe("an attempt whose row is locked", () => {
       expect(await inboxOf(harness)).toMatchObject([{ state: "pending", tries: 1, outcome: "payment_busy" }]);
     });
     const working = await harness.another({ workers: ["provider-events"], env: OPEN_INBOX });
-    await expect.poll(() => outcomes(), { timeout: 10_000 }).toEqual(["applied: nudged"]);
+    await expect.poll(() => outcomesOf(harness), { timeout: 10_000 }).toEqual(["applied: nudged"]);
     expect(await attemptRow(harness, ours)).toMatchObject({ nudged: true });
     await working.drain(0);
   });

@@ -8,8 +8,7 @@ import {
   emptyRows,
   findingsOf,
   findingWords,
-  type PaidObject,
-  payMany,
+  payOne,
   untilSettled,
 } from "../support/reconciliation.js";
 
@@ -20,15 +19,9 @@ beforeAll(async () => {
 beforeEach(() => emptyRows(harness));
 afterAll(() => harness.stop());
 
-async function payOne(options: Parameters<typeof payMany>[2] = {}): Promise<PaidObject> {
-  const [paid] = await payMany(harness, 1, options);
-  if (paid === undefined) throw new Error("nothing was paid");
-  return paid;
-}
-
 describe("a dispute", () => {
   test("that nobody told of is recorded, with its money, and what comes later too", async () => {
-    const { paymentId, objectId } = await payOne();
+    const { paymentId, objectId } = await payOne(harness);
     const dispute = await harness.sandbox.control.bank.openDispute(objectId, {});
     await untilSettled(harness);
     await compareNow(harness.deps);
@@ -47,7 +40,7 @@ describe("a dispute", () => {
 });
 
 test("a dispute that the list does not show is found by its money, and told once for all its movements", async () => {
-  const { paymentId, objectId } = await payOne();
+  const { paymentId, objectId } = await payOne(harness);
   const dispute = await harness.sandbox.control.bank.openDispute(objectId, {});
   await harness.sandbox.control.bank.closeDispute(dispute.id, "won");
   await untilSettled(harness);
@@ -68,7 +61,7 @@ describe("a fee", () => {
     select fact, amount from ledger_entries where fact like 'fee:%'`;
 
   test("that the books lack is posted by the payment's own attempt", async () => {
-    await payOne();
+    await payOne(harness);
     const [fee] = await fees();
     for (const table of ["ledger_uncounted", "ledger_entries"]) {
       await harness.deps.db.sql`delete from ${harness.deps.db.sql(table)} where fact like 'fee:%'`;
@@ -80,7 +73,7 @@ describe("a fee", () => {
   });
 
   test("that the books have with another amount is told, and the books are not touched", async () => {
-    await payOne();
+    await payOne(harness);
     await harness.deps.db.sql`update ledger_entries set amount = amount + 1 where fact like 'fee:%'`;
     const before = await fees();
     await untilSettled(harness);
@@ -93,7 +86,7 @@ describe("a fee", () => {
 });
 
 test("a capture of an old object is found by its money, though its object lies before the window", async () => {
-  const { paymentId, objectId } = await payOne({ input: { capture_method: "manual" } });
+  const { paymentId, objectId } = await payOne(harness, { input: { capture_method: "manual" } });
   const { control } = harness.sandbox;
   await control.patchPaymentIntent(objectId, { created: Math.floor(Date.now() / 1_000) - 86_400 });
   await control.dashboard.capture(objectId);
@@ -110,7 +103,7 @@ test("events that the provider could not deliver are taken into the inbox, each 
     secrets: ["whsec_lost"],
     mode: "lost",
   });
-  const { objectId } = await payOne();
+  const { objectId } = await payOne(harness);
   await untilSettled(harness);
   for (let runs = 0; runs < 2; runs += 1) await compareNow(harness.deps);
   const { sql } = harness.deps.db;

@@ -7,8 +7,8 @@ import {
   emptyRows,
   findingsOf,
   findingWords,
-  type PaidObject,
   payMany,
+  payOne,
   untilSettled,
 } from "../support/reconciliation.js";
 import { until } from "../support/until.js";
@@ -20,12 +20,6 @@ beforeAll(async () => {
 beforeEach(() => emptyRows(harness));
 afterAll(() => harness.stop());
 
-async function payOne(options: Parameters<typeof payMany>[2] = {}): Promise<PaidObject> {
-  const [paid] = await payMany(harness, 1, options);
-  if (paid === undefined) throw new Error("nothing was paid");
-  return paid;
-}
-
 const refundRows = () =>
   harness.deps.db.sql<
     { status: string; external: boolean; amount: string; provider_refund_id: string }[]
@@ -33,7 +27,7 @@ const refundRows = () =>
 
 describe("a refund that was made at the provider", () => {
   test("is recorded once, whatever the number of runs, and counts as refunded", async () => {
-    const { paymentId, objectId } = await payOne();
+    const { paymentId, objectId } = await payOne(harness);
     const refund = await harness.sandbox.control.dashboard.refund(objectId, 1_000);
     await untilSettled(harness);
     for (let runs = 0; runs < 2; runs += 1) await compareNow(harness.deps);
@@ -50,7 +44,7 @@ describe("a refund that was made at the provider", () => {
   });
 
   test("and failed there after it had succeeded here is brought up to it", async () => {
-    const { objectId } = await payOne();
+    const { objectId } = await payOne(harness);
     const refund = await harness.sandbox.control.dashboard.refund(objectId, 1_000);
     await untilSettled(harness);
     await compareNow(harness.deps);

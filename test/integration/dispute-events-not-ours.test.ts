@@ -8,6 +8,7 @@ import {
   eventOf,
   inboxOf,
   OPEN_INBOX,
+  outcomesOf,
   randomId,
   type Seeded,
   seedPayment,
@@ -28,10 +29,6 @@ afterAll(() => harness.stop());
 
 const rowsOf = (seeded: Seeded) => disputeRowsOf(harness, seeded);
 
-async function outcomes(): Promise<string[]> {
-  return (await inboxOf(harness)).map((row) => `${row.state}: ${row.outcome ?? ""}`);
-}
-
 describe("a dispute that is not simply ours", () => {
   test("is nothing to us where its charge is somebody else's, and leaves no row", async () => {
     const provider = new DisputeProvider(harness, disputeOf(ours, { chargeId: null }));
@@ -49,14 +46,14 @@ describe("a dispute that is not simply ours", () => {
     await provider.tells("created");
     await applyDue(provider.deps);
     expect(await rowsOf(ours)).toMatchObject({ version: 1, disputes: [], outbox: [] });
-    expect(await outcomes()).toEqual(["applied: other_mode"]);
+    expect(await outcomesOf(harness)).toEqual(["applied: other_mode"]);
   });
 
   test("in a status that is not known yet is kept, and read again", async () => {
     const provider = new DisputeProvider(harness, disputeOf(ours, { status: "unrecognized" }));
     await provider.tells("updated");
     await applyDue(provider.deps);
-    expect(await outcomes()).toEqual(["pending: provider_status_unrecognized"]);
+    expect(await outcomesOf(harness)).toEqual(["pending: provider_status_unrecognized"]);
     expect(await rowsOf(ours)).toMatchObject({ version: 1, disputes: [] });
   });
 

@@ -10,8 +10,8 @@ import {
   compareNow,
   emptyRows,
   findingWords,
-  type PaidObject,
   payMany,
+  payOne,
   untilSettled,
 } from "../support/reconciliation.js";
 
@@ -21,12 +21,6 @@ beforeAll(async () => {
 });
 beforeEach(() => emptyRows(harness));
 afterAll(() => harness.stop());
-
-async function payOne(input: Parameters<typeof payMany>[2] = {}): Promise<PaidObject> {
-  const [paid] = await payMany(harness, 1, input);
-  if (paid === undefined) throw new Error("nothing was paid");
-  return paid;
-}
 
 describe("an object that the list does not show", () => {
   test("is no difference while the provider has it: the list may lag behind its objects", async () => {
@@ -55,7 +49,7 @@ describe("an object that the list does not show", () => {
 });
 
 test("the report tells what the run compared, what is open, and what is unfinished on our own side", async () => {
-  const paid = await payOne();
+  const paid = await payOne(harness);
   await untilSettled(harness);
   await harness.sandbox.control.patchPaymentIntent(paid.objectId, { amount: 4_300 });
   await harness.deps.db.sql`
@@ -87,7 +81,7 @@ test("a comparison of last year's payments does not pass for one of today's", as
 });
 
 test("what cannot be read is told, since nothing is known of it, and hides nothing else", async () => {
-  const { objectId } = await payOne();
+  const { objectId } = await payOne(harness);
   await untilSettled(harness);
   await harness.sandbox.control.patchPaymentIntent(objectId, { amount: 4_300 });
   const listDisputes = async (page: PageRequest) => {
@@ -103,7 +97,7 @@ test("what cannot be read is told, since nothing is known of it, and hides nothi
 });
 
 test("a list that the key may not read is left out and told, and the others are compared", async () => {
-  const { objectId } = await payOne();
+  const { objectId } = await payOne(harness);
   await untilSettled(harness);
   await harness.sandbox.control.patchPaymentIntent(objectId, { amount: 4_300 });
   await harness.sandbox.control.addFault({

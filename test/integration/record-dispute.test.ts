@@ -15,6 +15,7 @@ import {
   emptyInbox,
   inboxOf,
   OPEN_INBOX,
+  outcomesOf,
   randomId,
   type Seeded,
   seedPayment,
@@ -32,10 +33,6 @@ beforeEach(async () => {
 afterAll(() => harness.stop());
 
 const rowsOf = (seeded: Seeded) => disputeRowsOf(harness, seeded);
-
-async function outcomes(): Promise<string[]> {
-  return (await inboxOf(harness)).map((row) => `${row.state}: ${row.outcome ?? ""}`);
-}
 
 /** The dispute's id and transactions are random or shared: what is compared between payments leaves the id out. */
 function withoutId(texts: readonly string[], id: string): string[] {
@@ -72,7 +69,7 @@ describe("a dispute", () => {
         disputes: [{ id, status: "open" }],
       },
     });
-    expect(await outcomes()).toEqual(["applied: dispute_advanced"]);
+    expect(await outcomesOf(harness)).toEqual(["applied: dispute_advanced"]);
     expect(await attemptRow(harness, ours)).toMatchObject({ due_in_s: null, nudged: false });
   });
 
@@ -231,7 +228,10 @@ describe("a dispute's events", () => {
       "dispute.funds_withdrawn",
       "dispute.lost",
     ]);
-    expect((await outcomes()).sort()).toEqual(["applied: dispute_advanced", "applied: dispute_unchanged"]);
+    expect((await outcomesOf(harness)).sort()).toEqual([
+      "applied: dispute_advanced",
+      "applied: dispute_unchanged",
+    ]);
   });
 
   test("of two ends, one read before the other was written, are settled by reading again", async () => {
@@ -249,7 +249,7 @@ describe("a dispute's events", () => {
     gate.open();
     await late;
     expect((await rowsOf(ours)).disputes).toMatchObject([{ status: "won" }]);
-    expect(await outcomes()).toContain("pending: dispute_read_too_early");
+    expect(await outcomesOf(harness)).toContain("pending: dispute_read_too_early");
     await harness.deps.db.sql`update provider_events set due_at = now() where event_id = ${early}`;
     await applyDue(provider.deps);
     expect((await rowsOf(ours)).disputes).toMatchObject([{ status: "won" }]);
@@ -262,7 +262,7 @@ describe("a dispute's events", () => {
     await harness.deps.db.sql.begin(async (tx) => {
       await tx`update payments set version = version + 1 where id = ${ours.paymentId}`;
       await applyDue(provider.deps);
-      expect(await outcomes()).toEqual(["pending: payment_busy"]);
+      expect(await outcomesOf(harness)).toEqual(["pending: payment_busy"]);
     });
     await harness.deps.db.sql`update provider_events set due_at = now()`;
     await applyDue(provider.deps);

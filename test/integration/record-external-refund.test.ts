@@ -8,6 +8,7 @@ import {
   emptyInbox,
   inboxOf,
   OPEN_INBOX,
+  outcomesOf,
   type Seeded,
   seedPayment,
 } from "../support/provider-events.js";
@@ -28,10 +29,6 @@ const refundAt = (changes: Partial<ProviderRefund> = {}) => refundOf(ours, chang
 const told = (one: ProviderRefund, type?: string) => tellOfRefund(harness, one, type);
 const having = (...refunds: readonly ProviderRefund[]) => havingRefunds(harness, ...refunds);
 const rowsOf = (seeded: Seeded) => refundRowsOf(harness, seeded);
-
-async function outcomes(): Promise<string[]> {
-  return (await inboxOf(harness)).map((row) => `${row.state}: ${row.outcome ?? ""}`);
-}
 
 describe("a refund that was made outside", () => {
   test("is recorded with everything that follows from it, and its attempt is due", async () => {
@@ -90,7 +87,7 @@ describe("a refund that was made outside", () => {
       external: true,
       provider_refund_id: refund.id,
     });
-    expect(await outcomes()).toEqual(["applied: external_refund_recorded"]);
+    expect(await outcomesOf(harness)).toEqual(["applied: external_refund_recorded"]);
   });
 
   test("is recorded once, however many events tell of it, and each later one makes its attempt look again", async () => {
@@ -106,7 +103,7 @@ describe("a refund that was made outside", () => {
     expect(rows.outbox).toHaveLength(1);
     const attempt = { tenantId: ours.tenantId, attemptId: rows.attempts[0]?.["id"] as string };
     expect(await attemptRow(harness, attempt)).toMatchObject({ nudged: true, due_in_s: 0 });
-    expect((await outcomes()).sort()).toEqual([
+    expect((await outcomesOf(harness)).sort()).toEqual([
       "applied: external_refund_recorded",
       "applied: nudged",
       "applied: nudged",

@@ -8,6 +8,7 @@ import {
   eventOf,
   inboxOf,
   OPEN_INBOX,
+  outcomesOf,
   randomId,
   type Seeded,
   seedPayment,
@@ -38,10 +39,6 @@ const told = (one: ProviderRefund, type?: string) => tellOfRefund(harness, one, 
 const having = (...refunds: readonly ProviderRefund[]) => havingRefunds(harness, ...refunds);
 const rowsOf = (seeded: Seeded) => refundRowsOf(harness, seeded);
 
-async function outcomes(): Promise<string[]> {
-  return (await inboxOf(harness)).map((row) => `${row.state}: ${row.outcome ?? ""}`);
-}
-
 describe("a refund of ours", () => {
   test("that is told of before our call was answered is not recorded again: its attempt looks once it may", async () => {
     const mine = await seedRefund(harness, ours);
@@ -70,7 +67,7 @@ describe("a refund of ours", () => {
     const refund = refundAt({ tenantId: ours.tenantId, attemptId: randomId("att") });
     await told(refund);
     await applyDue(having(refund).deps);
-    expect(await outcomes()).toEqual(["pending: attempt_not_known"]);
+    expect(await outcomesOf(harness)).toEqual(["pending: attempt_not_known"]);
   });
 
   test.each<{ readonly name: string; readonly marker: (other: Seeded) => Promise<Partial<ProviderRefund>> }>([
@@ -106,7 +103,7 @@ describe("a refund that cannot be fetched", () => {
       evidence: { httpStatus: 503, code: null, requestId: null },
     });
     await applyDue(withProvider(harness.deps, { getRefund }));
-    expect(await outcomes()).toEqual(["pending: unanswered: server_error"]);
+    expect(await outcomesOf(harness)).toEqual(["pending: unanswered: server_error"]);
     await harness.deps.db.sql`update provider_events set due_at = now()`;
     await applyDue(having(refund).deps);
     expect((await rowsOf(ours)).refunds).toHaveLength(1);
@@ -115,7 +112,7 @@ describe("a refund that cannot be fetched", () => {
   test("because it is not there is asked for again too: nothing is concluded from a 404", async () => {
     await told(refundAt());
     await applyDue(having().deps);
-    expect(await outcomes()).toEqual(["pending: provider_object_missing"]);
+    expect(await outcomesOf(harness)).toEqual(["pending: provider_object_missing"]);
   });
 
   test("as ours leaves no row behind, where only the object itself could tell", async () => {

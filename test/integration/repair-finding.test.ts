@@ -15,8 +15,7 @@ import {
   findingsOf,
   findingWords,
   objectsById,
-  type PaidObject,
-  payMany,
+  payOne,
   strayOf,
   untilSettled,
 } from "../support/reconciliation.js";
@@ -29,17 +28,11 @@ beforeAll(async () => {
 beforeEach(() => emptyRows(harness));
 afterAll(() => harness.stop());
 
-async function payOne(input: Parameters<typeof payMany>[2] = {}): Promise<PaidObject> {
-  const [paid] = await payMany(harness, 1, input);
-  if (paid === undefined) throw new Error("nothing was paid");
-  return paid;
-}
-
 const cancels = () => harness.sandbox.control.listRequests({ call: "payment_intents.cancel" });
 
 describe("an object of ours that nobody confirms", () => {
   test("is canceled once, under a key of its own, and never looked at again", async () => {
-    const paid = await payOne();
+    const paid = await payOne(harness);
     const stray = await strayOf(harness, paid);
     await untilSettled(harness);
     for (let runs = 0; runs < 2; runs += 1) await compareNow(harness.deps);
@@ -52,7 +45,7 @@ describe("an object of ours that nobody confirms", () => {
   });
 
   test("is left alone while a live attempt may still adopt it", async () => {
-    const paid = await payOne();
+    const paid = await payOne(harness);
     const stray = await strayOf(harness, paid);
     await untilSettled(harness);
     await harness.deps.db.sql`
@@ -65,7 +58,7 @@ describe("an object of ours that nobody confirms", () => {
   });
 
   test("is left alone where no row names it, since its client's next try may adopt it", async () => {
-    const paid = await payOne();
+    const paid = await payOne(harness);
     const stray = await strayOf(harness, paid);
     await untilSettled(harness);
     await harness.sandbox.control.patchPaymentIntent(stray, {
@@ -77,7 +70,7 @@ describe("an object of ours that nobody confirms", () => {
   });
 
   test("is canceled where no row names it once the provider's keys of its time are gone", async () => {
-    const paid = await payOne();
+    const paid = await payOne(harness);
     const stray = await strayOf(harness, paid);
     await untilSettled(harness);
     await harness.sandbox.control.patchPaymentIntent(stray, {
@@ -93,7 +86,7 @@ describe("an object of ours that nobody confirms", () => {
   });
 
   test("whose cancel is lost is canceled by a later run", async () => {
-    const stray = await strayOf(harness, await payOne());
+    const stray = await strayOf(harness, await payOne(harness));
     await untilSettled(harness);
     const match = { call: "payment_intents.cancel" };
     await harness.sandbox.control.addFault({ match, times: 1, fault: { type: "error", status: 500 } });
@@ -107,7 +100,7 @@ describe("an object of ours that nobody confirms", () => {
 });
 
 test("a second object on which money moved is a person's to judge, and nothing is done to it", async () => {
-  const paid = await payOne();
+  const paid = await payOne(harness);
   const second = await strayOf(harness, paid, true);
   await untilSettled(harness);
   await compareNow(harness.deps);
@@ -120,7 +113,7 @@ test("a second object on which money moved is a person's to judge, and nothing i
 });
 
 test("a second object that a person has dismissed stays in the report, and opens no further review", async () => {
-  await strayOf(harness, await payOne(), true);
+  await strayOf(harness, await payOne(harness), true);
   await untilSettled(harness);
   await compareNow(harness.deps);
   await resolve(harness, (await lastReview(harness)).id, "dismiss");
@@ -134,7 +127,7 @@ test("a second object that a person has dismissed stays in the report, and opens
 });
 
 test("an outside refund that fits no payment opens no further review either, once a person has dismissed it", async () => {
-  const { objectId } = await payOne();
+  const { objectId } = await payOne(harness);
   const { id } = await harness.sandbox.control.dashboard.refund(objectId, 1_000);
   await untilSettled(harness);
   const inEuros = async (page: PageRequest): Promise<PageOutcome<ProviderRefund>> => {
@@ -159,7 +152,7 @@ test("an outside refund that fits no payment opens no further review either, onc
 });
 
 test("another installation's objects on the same account, and what carries no marks, are none of ours", async () => {
-  const stray = await strayOf(harness, await payOne(), true);
+  const stray = await strayOf(harness, await payOne(harness), true);
   await untilSettled(harness);
   const metadata = { payment_attempt_id: "att_1", tenant_id: "ten_elsewhere" };
   await harness.sandbox.control.patchPaymentIntent(stray, { metadata });

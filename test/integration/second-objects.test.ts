@@ -9,9 +9,9 @@ import {
   attemptRow,
   chargeEvent,
   emptyInbox,
-  inboxOf,
   NO_EVIDENCE,
   OPEN_INBOX,
+  outcomesOf,
   randomId,
   type Seeded,
   seedPayment,
@@ -29,10 +29,6 @@ beforeEach(async () => {
   ours = await seedPayment(harness);
 });
 afterAll(() => harness.stop());
-
-async function outcomes(): Promise<string[]> {
-  return (await inboxOf(harness)).map((row) => `${row.state}: ${row.outcome ?? ""}`);
-}
 
 async function openReviewsOf({ tenantId, paymentId }: Seeded) {
   const open = await listOpenReviews(harness.deps, tenantId, 100);
@@ -53,7 +49,7 @@ describe("a second object with an attempt's marker", () => {
     const getCharge = charge({ amountCaptured: 0, amountCapturable: 0 });
     await applyDue(withProvider(harness.deps, { getCharge }));
     expect(await openReviewsOf(ours)).toEqual([]);
-    expect(await outcomes()).toEqual(["applied: provider_object_stray"]);
+    expect(await outcomesOf(harness)).toEqual(["applied: provider_object_stray"]);
   });
 
   test.each([
@@ -77,7 +73,9 @@ describe("a second object with an attempt's marker", () => {
     for (const objectId of [...strays, ...strays])
       await storeEvent(harness, chargeEvent({ ...ours, objectId }));
     await applyDue(deps);
-    expect(await outcomes()).toEqual(Array.from({ length: 4 }, () => "applied: provider_object_stray"));
+    expect(await outcomesOf(harness)).toEqual(
+      Array.from({ length: 4 }, () => "applied: provider_object_stray"),
+    );
     const open = await openReviewsOf(ours);
     expect(open.map(({ objectId, reason }) => `${reason} ${objectId ?? "own"}`).toSorted()).toEqual(
       ["outcome_unknown own", ...strays.map((id) => `provider_object_stray ${id}`)].toSorted(),

@@ -6,8 +6,7 @@ import {
   emptyRows,
   findingsOf,
   findingWords,
-  type PaidObject,
-  payMany,
+  payOne,
   runsOf,
   untilSettled,
 } from "../support/reconciliation.js";
@@ -19,15 +18,9 @@ beforeAll(async () => {
 beforeEach(() => emptyRows(harness));
 afterAll(() => harness.stop());
 
-async function payOne(input: Parameters<typeof payMany>[2] = {}): Promise<PaidObject> {
-  const [paid] = await payMany(harness, 1, input);
-  if (paid === undefined) throw new Error("nothing was paid");
-  return paid;
-}
-
 describe("a payment that is behind its object", () => {
   test("is brought up to it by its own attempt, and the finding is repaired in the same run", async () => {
-    const { paymentId, objectId } = await payOne({ input: { capture_method: "manual" } });
+    const { paymentId, objectId } = await payOne(harness, { input: { capture_method: "manual" } });
     await harness.sandbox.control.dashboard.capture(objectId);
     await untilSettled(harness);
     await compareNow(harness.deps);
@@ -39,7 +32,7 @@ describe("a payment that is behind its object", () => {
   });
 
   test("is not told of while its own change is younger than the lag", async () => {
-    const { objectId } = await payOne({ input: { capture_method: "manual" } });
+    const { objectId } = await payOne(harness, { input: { capture_method: "manual" } });
     await untilSettled(harness);
     await harness.sandbox.control.dashboard.capture(objectId);
     await harness.deps.db.sql`update payments set updated_at = now()`;
@@ -49,7 +42,7 @@ describe("a payment that is behind its object", () => {
   });
 
   test("and whose provider does not answer stays open, and is repaired by a later run", async () => {
-    const { paymentId, objectId } = await payOne({ input: { capture_method: "manual" } });
+    const { paymentId, objectId } = await payOne(harness, { input: { capture_method: "manual" } });
     await harness.sandbox.control.dashboard.capture(objectId);
     await untilSettled(harness);
     const match = { call: "payment_intents.retrieve", object_id: objectId };
@@ -70,7 +63,7 @@ describe("a payment that is behind its object", () => {
 });
 
 test("what differs no longer is gone after the next run, and opens again when it is back", async () => {
-  const { objectId } = await payOne();
+  const { objectId } = await payOne(harness);
   await untilSettled(harness);
   const words: string[][] = [];
   for (const amount of [4_300, 4_200, 4_300]) {
@@ -84,7 +77,7 @@ test("what differs no longer is gone after the next run, and opens again when it
 });
 
 test("what differs at one account is not looked at with another one's key: it would seem to be gone", async () => {
-  const { objectId } = await payOne();
+  const { objectId } = await payOne(harness);
   await untilSettled(harness);
   await harness.sandbox.control.patchPaymentIntent(objectId, { amount: 4_300 });
   await compareNow(harness.deps);

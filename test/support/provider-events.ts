@@ -211,4 +211,9 @@ export async function inboxOf(harness: Harness): Promise<InboxRow[]> {
   return harness.deps.db.sql<InboxRow[]>`select * from provider_events order by received_at, event_id`;
 }
 
+/** What became of each, in the order that they came. */
+export async function outcomesOf(harness: Harness): Promise<string[]> {
+  return (await inboxOf(harness)).map((row) => `${row.state}: ${row.outcome ?? ""}`);
+}
+
 export const NO_EVIDENCE = { httpStatus: 200, code: null, requestId: "req_test" } as const;

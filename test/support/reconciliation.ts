@@ -21,6 +21,12 @@ export interface PaidObject {
   readonly objectId: string;
 }
 
+export async function payOne(harness: Harness, options: PayOptions = {}): Promise<PaidObject> {
+  const [paid] = await payMany(harness, 1, options);
+  if (paid === undefined) throw new Error("nothing was paid");
+  return paid;
+}
+
 /** Pays so many times, some at once, and yields payments and objects in the order of the objects' making. */
 export async function payMany(
   harness: Harness,
