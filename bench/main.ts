@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
 import { migrate } from "../src/store/migrate.js";
-import { startCluster } from "../test/support/postgres-cluster.js";
+import { type Cluster, startCluster } from "../test/support/postgres-cluster.js";
 import { hasPgbench, measureFloor } from "./floor.js";
 import { type LoadResult, load, paymentRequest } from "./load.js";
 import { cpuSeconds, document, family, proportionalMegabytes, type Running, run } from "./processes.js";
@@ -171,15 +171,24 @@ async function atRest(): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** Another migrated database of the same server: what one figure leaves to do must not be done during the next. */
-async function databaseFor(adminUrl: string, url: string, name: string): Promise<string> {
-  const admin = postgres(adminUrl, { max: 1 });
-  await admin`create database ${admin(name)} owner pawl`;
-  await admin.end();
-  const own = new URL(url);
-  own.pathname = `/${name}`;
-  await migrate(own.href);
-  return own.href;
+/**
+ * A migrated database of the same server for one figure, which is gone when the figure is there: what it leaves to the
+ * server (rows to vacuum, pages to write) must not be done during the next.
+ */
+async function withDatabase(cluster: Cluster, figure: (url: string) => Promise<void>): Promise<void> {
+  const admin = postgres(cluster.adminUrl, { max: 1 });
+  const own = new URL(cluster.url);
+  own.pathname = `/bench_${Date.now()}`;
+  const name = own.pathname.slice(1);
+  try {
+    await admin`create database ${admin(name)} owner pawl`;
+    await migrate(own.href);
+    await figure(own.href);
+    await admin`drop database ${admin(name)} with (force)`;
+    await admin`checkpoint`;
+  } finally {
+    await admin.end();
+  }
 }
 
 async function everyFigure(): Promise<void> {
@@ -190,16 +199,17 @@ async function everyFigure(): Promise<void> {
     {},
   );
   try {
-    const sandboxUrl = (running: Running) => running.document["url"] ?? "";
     const env = (databaseUrl: string, provider: Running) => ({
       DATABASE_URL: databaseUrl,
-      STRIPE_API_BASE: sandboxUrl(provider),
+      STRIPE_API_BASE: provider.document["url"] ?? "",
     });
-    const ended = await databaseFor(cluster.adminUrl, cluster.url, "bench_to_the_end");
-    const floor = await accepts(env(cluster.url, sandbox), cluster.url);
-    await toTheEnd(env(ended, sandbox), ended, floor);
-    await transactionsAlone(env(ended, sandbox), ended);
-    await withLatency(env(await databaseFor(cluster.adminUrl, cluster.url, "bench_latency"), slow));
+    let floor: number | null = null;
+    await withDatabase(cluster, async (url) => {
+      floor = await accepts(env(url, sandbox), url);
+    });
+    await withDatabase(cluster, (url) => toTheEnd(env(url, sandbox), url, floor));
+    await withDatabase(cluster, (url) => transactionsAlone(env(url, sandbox), url));
+    await withDatabase(cluster, (url) => withLatency(env(url, slow)));
     await atRest();
   } finally {
     await sandbox.stop();

@@ -2,6 +2,7 @@ import type { StoredResponse } from "../domain/documents.js";
 import type { Payment } from "../domain/payment.js";
 import type { Queryable } from "./db.js";
 import { isInPlace, type Tells } from "./in-place.js";
+import { rowOf } from "./look-ups.js";
 import { hasRecovered } from "./recovery.js";
 import { PAYMENT_COLUMNS, paymentOf, type Row, requiredDate, textOrNull } from "./rows.js";
 
@@ -22,7 +23,7 @@ export async function readForEffect(
   const [row] = await db<Row[]>`
     select ${db.unsafe(PAYMENT_COLUMNS.map((column) => `p.${column} as p_${column}`).join(", "))},
            a.provider_payment_id, a.provider_account, now() as at
-      from payments p join attempts a on a.tenant_id = p.tenant_id and a.id = p.attempt_id
+      from payments p ${rowOf(db, "attempts", "a", db`p.tenant_id`, db`p.attempt_id`)}
      where p.tenant_id = ${tenantId} and p.id = ${paymentId}`;
   if (row === undefined) return null;
   return {
@@ -178,9 +179,9 @@ export async function storeRefusal(
 function claimKey(db: Queryable, run: number, state: "in_progress" | "completed" = "in_progress") {
   const ends = state === "completed";
   const held = db`held as materialized (
-      select p.tenant_id from payments p, input i
-       where p.tenant_id = i.tenant_id and p.id = i.payment_id and p.version = i.from_version
-         for update of p
+      select p.tenant_id from input i cross join lateral (
+        select p.tenant_id from payments p
+         where p.tenant_id = i.tenant_id and p.id = i.payment_id and p.version = i.from_version for update) p
     )`;
   if (run > 1) {
     return db`${held}, claimed as (

@@ -70,9 +70,9 @@ export async function acceptPayments(
       insert into idempotency_keys (tenant_id, operation, key, fingerprint, run, resource_id, request_id)
       select i.tenant_id, i.operation, i.key, i.fingerprint, i.run, i.payment_id, i.request_id
         from input i cross join place
-       where not exists (select from attempts a where a.tenant_id = i.tenant_id and a.id = i.attempt_id)
+       where not exists (select from attempts a where a.tenant_id = i.tenant_id and a.id = i.attempt_id offset 0)
          and not exists (select from order_ids o where o.tenant_id = i.tenant_id
-                          and o.merchant_order_id = i.merchant_order_id)
+                          and o.merchant_order_id = i.merchant_order_id offset 0)
          and place.in_place and (i.other_runs is not null or not place.has_recovered)
          and not exists (select from unnest(string_to_array(i.other_runs, ',')) as other(id)
                           cross join lateral (select from attempts a where a.tenant_id = i.tenant_id

@@ -201,9 +201,11 @@ function refundAndPostings(db: Queryable) {
       update refunds r
          set status = w.to_status, version = r.version + 1, provider_refund_id = w.provider_refund_id,
              failure = w.failure, updated_at = w.updated_at
-        from owned i, json_to_record(i.refund) as w(id text, from_version int, to_status refund_status,
-             provider_refund_id text, failure json, updated_at timestamptz)
-       where r.tenant_id = i.tenant_id and r.id = w.id and r.version = w.from_version
+        from (select i.tenant_id, w.*
+                from owned i, json_to_record(i.refund) as w(id text, from_version int, to_status refund_status,
+                     provider_refund_id text, failure json, updated_at timestamptz)
+               where i.refund is not null offset 0) w
+       where r.tenant_id = w.tenant_id and r.id = w.id and r.version = w.from_version
     ), posted_input as (
       select i.tenant_id, i.payment_id, l.*
         from owned i, json_to_recordset(i.ledger) as l(fact text, leg int, currency text, debit_account text,

@@ -1,6 +1,7 @@
 import type { AttemptKind } from "../domain/attempt.js";
 import type { AttemptReference } from "../domain/provider-event.js";
 import type { Queryable } from "./db.js";
+import { rowOf } from "./look-ups.js";
 import { type Row, textOrNull } from "./rows.js";
 
 /** Whose charge object this is, across tenants; null: none of ours. */
@@ -25,7 +26,8 @@ export async function findChargesOfObjects(
   const rows = await db<Row[]>`
     select a.tenant_id, a.id, a.payment_id, a.kind, a.livemode, a.provider_payment_id
       from json_array_elements_text(${JSON.stringify(objectIds)}::text::json) as o(id)
-      join attempts a on a.kind = 'charge' and a.provider_payment_id = o.id and a.provider = ${provider}`;
+      cross join lateral (select * from attempts a where a.kind = 'charge' and a.provider_payment_id = o.id
+                             and a.provider = ${provider} offset 0) a`;
   return rows.map(referenceOf);
 }
 
@@ -53,7 +55,7 @@ export async function findAttemptOfRefund(
 ): Promise<AttemptReference | null> {
   const [row] = await db<Row[]>`
     select a.tenant_id, a.id, a.payment_id, a.kind, a.livemode, a.provider_payment_id
-      from refunds r join attempts a on a.tenant_id = r.tenant_id and a.id = r.attempt_id
+      from refunds r ${rowOf(db, "attempts", "a", db`r.tenant_id`, db`r.attempt_id`)}
      where r.payment_id = ${payment.paymentId} and r.tenant_id = ${payment.tenantId}
        and r.provider_refund_id = ${providerRefundId}`;
   return row === undefined ? null : referenceOf(row);

@@ -4,6 +4,7 @@ import type { Payment, PaymentStatus } from "../domain/payment.js";
 import type { Refund, RefundStatus } from "../domain/refund.js";
 import type { Queryable } from "./db.js";
 import { isInPlace, TELLS_NO_MORE, type Tells } from "./in-place.js";
+import { rowIfAny, rowOf } from "./look-ups.js";
 import {
   attemptOf,
   dateOrNull,
@@ -86,8 +87,8 @@ export async function claimAttempts(db: Queryable, request: ClaimRequest): Promi
                                        then coalesce(a.effect_first_sent_at, now())
                                        else a.effect_first_sent_at end
       from due
-      join payments p on p.tenant_id = due.tenant_id and p.id = due.payment_id
-      left join refunds r on r.tenant_id = due.tenant_id and r.id = due.refund_id
+      ${rowOf(db, "payments", "p", db`due.tenant_id`, db`due.payment_id`)}
+      ${rowIfAny(db, "refunds", "r", db`due.tenant_id`, db`due.refund_id`)}
      where a.tenant_id = due.tenant_id and a.id = due.id
     returning a.*, due.fresh, now() as claimed_at, ${db.unsafe(OF_PAYMENT)}, ${db.unsafe(OF_REFUND)}`;
   return rows.map((row) => ({
@@ -118,8 +119,8 @@ export async function readAttempt(
   const [row] = await db<Row[]>`
     select a.*, now() as read_at, ${db.unsafe(OF_PAYMENT)}, ${db.unsafe(OF_REFUND)}
       from attempts a
-      join payments p on p.tenant_id = a.tenant_id and p.id = a.payment_id
-      left join refunds r on r.tenant_id = a.tenant_id and r.id = a.refund_id
+      ${rowOf(db, "payments", "p", db`a.tenant_id`, db`a.payment_id`)}
+      ${rowIfAny(db, "refunds", "r", db`a.tenant_id`, db`a.refund_id`)}
      where a.tenant_id = ${tenantId} and a.id = ${attemptId}`;
   if (row === undefined) return null;
   return {
@@ -144,14 +145,16 @@ export async function hurryEarlierRuns(
     with earlier as materialized (
       select a.tenant_id, a.id, a.kind, a.state, a.unresolved, p.status as payment_status, r.status as refund_status
         from attempts a
-        join payments p on p.tenant_id = a.tenant_id and p.id = a.payment_id
-        left join refunds r on r.tenant_id = a.tenant_id and r.id = a.refund_id
+        ${rowOf(db, "payments", "p", db`a.tenant_id`, db`a.payment_id`)}
+        ${rowIfAny(db, "refunds", "r", db`a.tenant_id`, db`a.refund_id`)}
        where a.tenant_id = ${tenantId} and a.id = any(string_to_array(${attemptIds.join(",")}, ','))
     ), free as (
-      select a.tenant_id, a.id from earlier e join attempts a on a.tenant_id = e.tenant_id and a.id = e.id
-       where (e.unresolved or e.state <> 'completed') and coalesce(a.due_at > now(), true)
-         and (a.lease_expires_at is null or a.lease_expires_at <= now())
-         for update of a skip locked
+      select a.* from earlier e cross join lateral (
+          select a.tenant_id, a.id from attempts a
+           where a.tenant_id = e.tenant_id and a.id = e.id and coalesce(a.due_at > now(), true)
+             and (a.lease_expires_at is null or a.lease_expires_at <= now())
+             for update skip locked) a
+       where e.unresolved or e.state <> 'completed'
     ), hurried as (
       update attempts a set due_at = now() from free f where a.tenant_id = f.tenant_id and a.id = f.id
     )
@@ -187,8 +190,8 @@ export async function readHeld(
   const [row] = await db<Row[]>`
     select a.provider_payment_id, ${isInPlace(db, tells)} as in_place, ${db.unsafe(OF_PAYMENT)}, ${db.unsafe(OF_REFUND)}
       from attempts a
-      join payments p on p.tenant_id = a.tenant_id and p.id = a.payment_id
-      left join refunds r on r.tenant_id = a.tenant_id and r.id = a.refund_id
+      ${rowOf(db, "payments", "p", db`a.tenant_id`, db`a.payment_id`)}
+      ${rowIfAny(db, "refunds", "r", db`a.tenant_id`, db`a.refund_id`)}
      where a.tenant_id = ${held.tenantId} and a.id = ${held.attemptId} and a.fence = ${held.fence}
        and a.state = ${held.state}::attempt_state`;
   if (row === undefined) return null;

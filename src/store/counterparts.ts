@@ -6,6 +6,7 @@ import type { OurCharge } from "../domain/reconcile.js";
 import type { OurRefund } from "../domain/reconcile-after-charge.js";
 import type { RefundStatus } from "../domain/refund.js";
 import type { Queryable } from "./db.js";
+import { rowOf } from "./look-ups.js";
 import { jsonOrNull, type Row, requiredDate, textOrNull } from "./rows.js";
 
 /**
@@ -46,18 +47,15 @@ function wantedRows(db: Queryable, wanted: readonly WantedObject[]) {
 
 /** Of the rows of `w`, by the primary key. */
 function markedAttempt(db: Queryable) {
-  return db`cross join lateral (select * from attempts a where a.tenant_id = w.tenant_id and a.id = w.attempt_id
-                                 offset 0) a`;
+  return rowOf(db, "attempts", "a", db`w.tenant_id`, db`w.attempt_id`);
 }
 
 function paymentOfAttempt(db: Queryable) {
-  return db`cross join lateral (select * from payments p where p.tenant_id = a.tenant_id and p.id = a.payment_id
-                                 offset 0) p`;
+  return rowOf(db, "payments", "p", db`a.tenant_id`, db`a.payment_id`);
 }
 
 function attemptOfRefund(db: Queryable) {
-  return db`cross join lateral (select * from attempts a where a.tenant_id = r.tenant_id and a.id = r.attempt_id
-                                 offset 0) a`;
+  return rowOf(db, "attempts", "a", db`r.tenant_id`, db`r.attempt_id`);
 }
 
 /** Whose objects these are, by the object's id. */
@@ -120,7 +118,7 @@ export async function readMarkedRefunds(
   const rows = await db<Row[]>`
     select w.object_id as wanted, ${refundColumns(db)}
       from ${wantedRows(db, wanted)} ${markedAttempt(db)}
-      cross join lateral (select * from refunds r where r.tenant_id = a.tenant_id and r.id = a.refund_id offset 0) r`;
+      ${rowOf(db, "refunds", "r", db`a.tenant_id`, db`a.refund_id`)}`;
   return byWanted(rows, refundOf);
 }
 
@@ -169,8 +167,8 @@ export async function readChargesInBand(
     with ${newestOf(db, "payments", band)}
     select ${chargeColumns(db)}, case when ${isAtAccount(db, filter)} then a.provider_payment_id end as object_id, n.is_all
       from newest n
-      cross join lateral (select * from payments p where p.tenant_id = n.tenant_id and p.id = n.id offset 0) p
-      cross join lateral (select * from attempts a where a.tenant_id = p.tenant_id and a.id = p.attempt_id offset 0) a
+      ${rowOf(db, "payments", "p", db`n.tenant_id`, db`n.id`)}
+      ${rowOf(db, "attempts", "a", db`p.tenant_id`, db`p.attempt_id`)}
      order by n.id desc`;
   return bandOf(rows, band, chargeOf);
 }
@@ -185,7 +183,7 @@ export async function readRefundsInBand(
     with ${newestOf(db, "refunds", band)}
     select ${refundColumns(db)}, case when ${isAtAccount(db, filter)} then r.provider_refund_id end as object_id, n.is_all
       from newest n
-      cross join lateral (select * from refunds r where r.tenant_id = n.tenant_id and r.id = n.id offset 0) r
+      ${rowOf(db, "refunds", "r", db`n.tenant_id`, db`n.id`)}
       ${attemptOfRefund(db)}
      order by n.id desc`;
   return bandOf(rows, band, refundOf);

@@ -2,6 +2,7 @@ import type { JsonValue } from "../domain/documents.js";
 import type { OutboxEvent } from "../domain/events.js";
 import { BROKER_ID, type DeliveryFault, type DeliveryResult } from "../domain/webhook.js";
 import type { Queryable } from "./db.js";
+import { rowIfAny, rowOf } from "./look-ups.js";
 import { dateOrNull, jsonOrNull, type Row, requiredDate, textOrNull } from "./rows.js";
 
 export interface ClaimDeliveries {
@@ -68,7 +69,7 @@ export async function claimDeliveries(db: Queryable, claim: ClaimDeliveries): Pr
       select d.*, e.enabled, e.id is null and d.endpoint_id <> ${BROKER_ID} as orphaned,
              p.due_at as behind
         from due d
-        left join webhook_endpoints e on e.tenant_id = d.tenant_id and e.id = d.endpoint_id
+        ${rowIfAny(db, "webhook_endpoints", "e", db`d.tenant_id`, db`d.endpoint_id`)}
         left join lateral (${earlierDelivery(db)}) p on true
     ), ready as materialized (
       select * from (
@@ -104,9 +105,8 @@ export async function claimDeliveries(db: Queryable, claim: ClaimDeliveries): Pr
     select c.*, o.type, o.data, o.created_at, e.url, e.secret,
            case when e.previous_secret_expires_at > now() then e.previous_secret end as previous_secret
       from claimed c
-      cross join lateral (select type, data, created_at from outbox o
-                           where o.tenant_id = c.tenant_id and o.id = c.event_id offset 0) o
-      left join webhook_endpoints e on e.tenant_id = c.tenant_id and e.id = c.endpoint_id
+      ${rowOf(db, "outbox", "o", db`c.tenant_id`, db`c.event_id`)}
+      ${rowIfAny(db, "webhook_endpoints", "e", db`c.tenant_id`, db`c.endpoint_id`)}
      where c.verdict = 'send'`;
   return rows.map(claimedOf);
 }
@@ -231,7 +231,7 @@ export async function listDeliveries(
   page: { readonly limit: number; readonly before: string | null },
 ): Promise<Delivery[]> {
   const rows = await db<Row[]>`
-    select d.*, o.type from deliveries d join outbox o on o.tenant_id = d.tenant_id and o.id = d.event_id
+    select d.*, o.type from deliveries d ${rowOf(db, "outbox", "o", db`d.tenant_id`, db`d.event_id`)}
      where d.tenant_id = ${endpoint.tenantId} and d.endpoint_id = ${endpoint.id}
            ${page.before === null ? db`` : db`and d.event_id < ${page.before}`}
      order by d.event_id desc limit ${page.limit}`;

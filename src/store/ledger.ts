@@ -65,17 +65,16 @@ export async function insertEntries(
 /**
  * Moves at most `limit` entries from the uncounted into the balances, in one statement, and yields how many. Entries
  * that another worker is counting are skipped. Balances are written in the order of their key, so that two workers
- * wait for each other and never deadlock. The only writer of `ledger_balances`.
+ * wait for each other and never deadlock. The only writer of `ledger_balances`. Rows are never updated, so that one that
+ * is locked stays in its place: by keys, a plan made while nothing waits would read all that waits for each batch.
  */
 export async function countEntries(db: Queryable, limit: number): Promise<number> {
   const [counted] = await db<Row[]>`
     with next as materialized (
-      select tenant_id, payment_id, fact, leg from ledger_uncounted
+      select ctid as place from ledger_uncounted
        order by tenant_id, payment_id, fact, leg limit ${limit} for update skip locked
     ), taken as (
-      delete from ledger_uncounted u using next
-       where u.tenant_id = next.tenant_id and u.payment_id = next.payment_id and u.fact = next.fact
-         and u.leg = next.leg
+      delete from ledger_uncounted u where u.ctid = any(array(select place from next))
       returning u.*
     ), counted as (
       insert into ledger_balances (tenant_id, currency, account, debits, credits)

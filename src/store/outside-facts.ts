@@ -2,6 +2,7 @@ import type { KeptDispute } from "../domain/dispute.js";
 import type { Payment } from "../domain/payment.js";
 import type { Queryable } from "./db.js";
 import { postEntries } from "./ledger.js";
+import { rowOf } from "./look-ups.js";
 import { tellsMore, withPresent } from "./open-reviews.js";
 import { jsonOrNull, PAYMENT_COLUMNS, paymentOf, type Row, requiredDate } from "./rows.js";
 
@@ -24,7 +25,7 @@ export async function readPaymentForFacts(
   const columns = PAYMENT_COLUMNS.map((column) => `p.${column} as p_${column}`).join(", ");
   const [row] = await db<Row[]>`
     select ${db.unsafe(columns)}, a.provider_payment_id, a.wait_reason, a.unknown_since, a.due_at, now() as at
-      from payments p join attempts a on a.tenant_id = p.tenant_id and a.id = p.attempt_id
+      from payments p ${rowOf(db, "attempts", "a", db`p.tenant_id`, db`p.attempt_id`)}
      where p.tenant_id = ${tenantId} and p.id = ${paymentId}`;
   if (row === undefined) throw new Error(`payment ${paymentId} is missing`);
   return {
@@ -144,7 +145,7 @@ function externalRefund(db: Queryable) {
         refund_id, state, provider, provider_account, livemode, parameters, provider_payment_id)
       select c.tenant_id, r.attempt_id, c.payment_id, 'refund', r.operation, r.provider_refund_id, 1, r.event_id,
              r.amount, r.id, 'following', c.provider, c.provider_account, c.livemode, '', c.provider_payment_id
-        from refunds_told r join attempts c on c.tenant_id = r.tenant_id and c.id = r.charge_attempt_id
+        from refunds_told r ${rowOf(db, "attempts", "c", db`r.tenant_id`, db`r.charge_attempt_id`)}
       on conflict do nothing
       returning tenant_id, id, payment_id, provider
     ), refunded as (

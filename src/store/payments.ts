@@ -2,6 +2,7 @@ import type { AttemptKind, AttemptState } from "../domain/attempt.js";
 import type { Payment, PaymentStatus } from "../domain/payment.js";
 import type { TimelineEntry } from "../domain/timeline-entry.js";
 import type { Queryable } from "./db.js";
+import { rowIfAny, rowOf } from "./look-ups.js";
 import { REBUILT_KEY } from "./rebuilt-payments.js";
 import { PAYMENT_COLUMNS, paymentOf, type Row, requiredDate, textOrNull } from "./rows.js";
 
@@ -15,8 +16,13 @@ export interface PaymentFilter {
 /** The charge attempt of a payment tells its provider object and, while it is open, its resolution. */
 function selectPayment(db: Queryable) {
   return db`${selectColumns(db)}
-    from payments p left join attempts a on a.tenant_id = p.tenant_id and a.id = p.attempt_id
-    left join attempts e on e.tenant_id = p.tenant_id and e.id = p.open_effect`;
+    from payments p ${rowIfAny(db, "attempts", "a", db`p.tenant_id`, db`p.attempt_id`)}
+    ${openEffect(db)}`;
+}
+
+/** The capture or cancel in flight. */
+function openEffect(db: Queryable) {
+  return rowIfAny(db, "attempts", "e", db`p.tenant_id`, db`p.open_effect`);
 }
 
 function selectColumns(db: Queryable) {
@@ -66,8 +72,7 @@ export async function readStandingAttempts(
   // From the attempts: a payment is found by its key, never by its attempt.
   const rows = await db<Row[]>`${selectColumns(db)}, a.id, a.kind, a.state, a.unresolved,
       coalesce(a.idempotency_key = ${REBUILT_KEY} || a.provider_payment_id, false) as rebuilt
-    from attempts a join payments p on p.tenant_id = a.tenant_id and p.id = a.payment_id
-    left join attempts e on e.tenant_id = p.tenant_id and e.id = p.open_effect
+    from attempts a ${rowOf(db, "payments", "p", db`a.tenant_id`, db`a.payment_id`)} ${openEffect(db)}
     where a.tenant_id = ${tenantId} and a.id = any(string_to_array(${attemptIds.join(",")}, ','))`;
   return rows.map((row) => ({
     id: row["id"] as string,
@@ -106,11 +111,12 @@ export async function readSettled(
   attempts: readonly { readonly tenantId: string; readonly attemptId: string }[],
 ): Promise<string[]> {
   const rows = await db<Row[]>`
-    select a.id from attempts a
-      join (select unnest(string_to_array(${attempts.map((a) => a.tenantId).join(",")}, ',')) as tenant_id,
-                   unnest(string_to_array(${attempts.map((a) => a.attemptId).join(",")}, ',')) as id) w using (tenant_id, id)
-      join payments p on p.tenant_id = a.tenant_id and p.id = a.payment_id
-      left join refunds r on r.tenant_id = a.tenant_id and r.id = a.refund_id
+    select a.id
+      from (select unnest(string_to_array(${attempts.map((a) => a.tenantId).join(",")}, ',')) as tenant_id,
+                   unnest(string_to_array(${attempts.map((a) => a.attemptId).join(",")}, ',')) as id) w
+      ${rowOf(db, "attempts", "a", db`w.tenant_id`, db`w.id`)}
+      ${rowOf(db, "payments", "p", db`a.tenant_id`, db`a.payment_id`)}
+      ${rowIfAny(db, "refunds", "r", db`a.tenant_id`, db`a.refund_id`)}
      where case a.kind when 'charge' then p.status <> 'processing'
                        when 'refund' then r.status <> 'processing'
                        else a.state = 'completed' end`;
@@ -159,6 +165,6 @@ export function timelineEntryOf(row: Row): TimelineEntry {
 /** For the operator's command line: whose payment this is. A look-up in each tenant's part of the primary key. */
 export async function findTenantOfPayment(db: Queryable, paymentId: string): Promise<string | null> {
   const [row] = await db<Row[]>`
-    select p.tenant_id from tenants t join payments p on p.tenant_id = t.id and p.id = ${paymentId}`;
+    select p.tenant_id from tenants t ${rowOf(db, "payments", "p", db`t.id`, db`${paymentId}`)}`;
   return row === undefined ? null : (row["tenant_id"] as string);
 }

@@ -1,6 +1,7 @@
 import type { Resolution } from "../domain/payment.js";
 import type { Refund } from "../domain/refund.js";
 import type { Queryable } from "./db.js";
+import { rowIfAny } from "./look-ups.js";
 import { REFUND_COLUMNS, type Row, refundOf, resolutionFrom } from "./rows.js";
 
 /** A refund, and what is known while its outcome is not. */
@@ -12,7 +13,7 @@ export interface RefundView {
 function selectRefund(db: Queryable) {
   return db`select ${db.unsafe(REFUND_COLUMNS.map((column) => `r.${column} as r_${column}`).join(", "))},
       a.wait_reason, a.unknown_since, a.due_at
-    from refunds r left join attempts a on a.tenant_id = r.tenant_id and a.id = r.attempt_id`;
+    from refunds r ${rowIfAny(db, "attempts", "a", db`r.tenant_id`, db`r.attempt_id`)}`;
 }
 
 function viewOf(row: Row): RefundView {

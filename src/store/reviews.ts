@@ -4,6 +4,7 @@ import type { FormerReason, Review } from "../domain/review-document.js";
 import type { TimelineEntry } from "../domain/timeline-entry.js";
 import type { Queryable } from "./db.js";
 import type { KeyedChange, SqlPart } from "./key-claims.js";
+import { rowIfAny, rowOf } from "./look-ups.js";
 import { timelineEntryOf } from "./payments.js";
 import { dateOrNull, jsonOrNull, type Row, requiredDate, textOrNull } from "./rows.js";
 
@@ -14,7 +15,7 @@ export interface ReviewName {
 
 function selectReview(db: Queryable) {
   return db`select v.*, a.kind as attempt_kind, a.refund_id
-    from reviews v left join attempts a on a.tenant_id = v.tenant_id and a.id = v.attempt_id`;
+    from reviews v ${rowIfAny(db, "attempts", "a", db`v.tenant_id`, db`v.attempt_id`)}`;
 }
 
 /** Open reviews, oldest first; across tenants where none is named: for the operator's command line. */
@@ -55,7 +56,7 @@ export async function readReview(db: Queryable, name: ReviewName): Promise<Revie
 /** For the operator's command line: whose review this is. A look-up in each tenant's part of the primary key. */
 export async function findTenantOfReview(db: Queryable, reviewId: string): Promise<string | null> {
   const [row] = await db<Row[]>`
-    select v.tenant_id from tenants t join reviews v on v.tenant_id = t.id and v.id = ${reviewId}`;
+    select v.tenant_id from tenants t ${rowOf(db, "reviews", "v", db`t.id`, db`${reviewId}`)}`;
   return row === undefined ? null : (row["tenant_id"] as string);
 }
 
@@ -102,10 +103,11 @@ export function resolvingReview(db: Queryable, row: ResolutionRow): KeyedChange 
       from json_to_record(${JSON.stringify(row)}::text::json) as i(
            tenant_id text, review_id text, attempt_id text, fence bigint, former_reasons int, resolution text,
            resolution_reason text, resolved_by text, resolved_at timestamptz, instruction text, timeline_id text)
-      join attempts a on a.tenant_id = i.tenant_id and a.id = i.attempt_id and a.fence = i.fence
-      join reviews v on v.tenant_id = i.tenant_id and v.id = i.review_id
-       and v.closed_at is null and v.resolution is null and json_array_length(v.history) = i.former_reasons
-       for update of a, v`;
+      cross join lateral (select a.payment_id, a.refund_id from attempts a
+                           where a.tenant_id = i.tenant_id and a.id = i.attempt_id and a.fence = i.fence for update) a
+      cross join lateral (select v.object_id from reviews v
+                           where v.tenant_id = i.tenant_id and v.id = i.review_id and v.closed_at is null
+                             and v.resolution is null and json_array_length(v.history) = i.former_reasons for update) v`;
   const effect = db`resolved as (
       update reviews v
          set resolution = h.resolution, resolution_reason = h.resolution_reason, resolved_by = h.resolved_by,

@@ -10,9 +10,9 @@ const stage = useStage();
 function beforeItLooksForRuns({ deps }: Harness, happens: () => Promise<unknown>): Deps {
   let isOver = false;
   const sql = new Proxy(deps.db.sql, {
-    apply: (target, self, parts: [readonly string[], ...unknown[]]) => {
+    apply: (target, self, parts: [readonly string[] | string, ...unknown[]]) => {
       const query = () => Reflect.apply(target, self, parts) as Promise<unknown>;
-      if (isOver || !parts[0].join("").includes("coalesce(a.idempotency_key =")) return query();
+      if (isOver || !String(parts[0]).includes("coalesce(a.idempotency_key =")) return query();
       isOver = true;
       return happens().then(query);
     },

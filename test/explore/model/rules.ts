@@ -55,7 +55,7 @@ const LINES = {
   /** An attempt that was made again from its object keeps its key from being accepted anew. */
   acceptMindsAttempts: {
     file: "src/store/accept.ts",
-    line: "where not exists (select from attempts a where a.tenant_id = i.tenant_id and a.id = i.attempt_id)",
+    line: "where not exists (select from attempts a where a.tenant_id = i.tenant_id and a.id = i.attempt_id offset 0)",
   },
   /** The same for the attempts of a lost key's other runs. */
   acceptMindsOtherRuns: {
