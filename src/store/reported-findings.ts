@@ -33,11 +33,14 @@ export interface FindingCount {
   readonly count: number;
 }
 
-/** How many there are of what `listReported` lists, in both parts. */
+/** How many there are of what `listReported` lists, in both parts: each has its index, an `or` of both has none. */
 export async function countReported(db: Queryable, provider: string, runId: string): Promise<FindingCount[]> {
   const rows = await db<Row[]>`
-    select kind, state, count(*)::int as findings from reconciliation_findings
-     where provider = ${provider} and (state = 'open' or last_run = ${runId})
+    select kind, state, count(*)::int as findings
+      from (select kind, state from reconciliation_findings where provider = ${provider} and state = 'open'
+            union all
+            select kind, state from reconciliation_findings
+             where provider = ${provider} and state <> 'open' and last_run = ${runId}) f
      group by kind, state order by kind, state`;
   return rows.map((row) => ({
     kind: row["kind"] as FindingKind,

@@ -64,5 +64,12 @@ export const reconciliationFindings = pgTable(
   (t) => [
     primaryKey({ columns: [t.provider, t.kind, t.objectId] }),
     index("reconciliation_findings_open").on(t.lastSeenAt).where(sql`${t.state} = 'open'`),
+    // What a run has closed, as its report pages through it; and what is old enough to be deleted.
+    index("reconciliation_findings_closed")
+      .on(t.provider, t.lastRun, t.kind, t.objectId)
+      .where(sql`${t.state} <> 'open'`),
+    index("reconciliation_findings_aged")
+      .on(sql`greatest(${t.closedAt}, ${t.lastSeenAt})`)
+      .where(sql`${t.state} <> 'open'`),
   ],
 );

@@ -3,6 +3,8 @@ import type { ListedCharge, PageOutcome, PageRequest } from "../../src/domain/pr
 import { findingsOf, reportOf } from "../../src/operations/list-findings.js";
 import { readBacklog } from "../../src/operations/read-backlog.js";
 import { Comparison } from "../../src/operations/reconcile.js";
+import { purgeReconciliation } from "../../src/store/reconciliation.js";
+import { rowsRead } from "../support/doctor-crowd.js";
 import { type Harness, pay, startHarness } from "../support/harness.js";
 import { withProvider } from "../support/provider-events.js";
 import {
@@ -157,4 +159,30 @@ describe("a run that saw more than a document shows", () => {
     }
     expect([read, names.size]).toEqual([MENDED + 2, MENDED + 2]);
   });
+});
+
+test("neither a report nor a purge reads the closed differences of other runs", async () => {
+  // One connection: what it has read is told as soon as it is asked for.
+  const alone = await startHarness({ env: { DATABASE_POOL_MAX: "1" }, workers: [] });
+  try {
+    const { sql } = alone.deps.db;
+    await sql`
+      insert into reconciliation_runs (provider, id, account, trigger, window_from, window_to, phase)
+      values ('stripe', 'rec_9', 'acct_1', 'command', now() - interval '1 hour', now(), 'charges')`;
+    await sql`
+      insert into reconciliation_findings (provider, kind, object_id, state, detail, first_run, last_run, closed_at)
+      select 'stripe', 'dispute_differs', 'dp_' || n, 'repaired'::finding_state, 'made up', 'rec_' || n % 10, 'rec_' || n % 200,
+             now()
+        from generate_series(1, 20000) n
+      union all select 'stripe', 'amount_differs', 'pi_1', 'open', 'made up', 'rec_0', 'rec_0', null`;
+    await sql`analyze reconciliation_findings`;
+    const before = (await rowsRead(sql)).get("reconciliation_findings") ?? 0;
+    const report = await reportOf(alone.deps, "rec_9");
+    expect(report?.findings).toHaveLength(101);
+    expect(await purgeReconciliation(sql, 3_600_000, 1_000)).toBe(0);
+    const after = (await rowsRead(sql)).get("reconciliation_findings") ?? 0;
+    expect(after - before).toBeLessThan(1_000);
+  } finally {
+    await alone.stop();
+  }
 });

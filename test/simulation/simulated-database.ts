@@ -1,6 +1,7 @@
 import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
 import { type Database, openDatabase, type Sql } from "../../src/store/db.js";
+import { givenColumns } from "../support/given-columns.js";
 import { EPOCH_MS, really } from "./host.js";
 
 /** A real database whose `now()` is the simulation's: `simulation.now()` stands before PostgreSQL's own in the search path. */
@@ -32,8 +33,13 @@ export async function openSimulatedDatabase(url: string): Promise<SimulatedDatab
   const names = await parentsFirst(sql);
   const empty = `truncate ${names.map((name) => `public.${name}`).join(", ")}`;
   // In the order of their places: what is equal in what it is sorted by comes in the same order again.
+  const columns = new Map<string, string>();
+  for (const name of names) columns.set(name, await givenColumns(sql, name));
   const copies = (to: string, from: string) =>
-    names.map((name) => `insert into ${to}.${name} select * from ${from}.${name} order by ctid`);
+    [...columns].map(
+      ([name, given]) =>
+        `insert into ${to}.${name} (${given}) select ${given} from ${from}.${name} order by ctid`,
+    );
   const emptyKept = `truncate ${names.map((name) => `kept.${name}`).join(", ")}`;
   let micros = 0;
   return {

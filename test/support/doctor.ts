@@ -6,6 +6,7 @@ import { examine, timeBefore } from "../../src/operations/doctor.js";
 import type { DoctorDeps } from "../../src/operations/doctor-examination.js";
 import { openStore, type Store } from "../../src/wire.js";
 import { authorized, cancel, capture, paid, refund } from "./effects.js";
+import { givenColumns } from "./given-columns.js";
 import { documentOf, type Harness, pay, startHarness, until } from "./harness.js";
 import { createTestDatabase } from "./test-database.js";
 
@@ -109,7 +110,10 @@ async function saveRows(admin: postgres.Sql): Promise<() => Promise<void>> {
     await admin`create table ${admin(`saved.${name}`)} as table ${admin(`public.${name}`)}`;
   return async () => {
     await admin`truncate ${admin(names.map((name) => `public.${name}`))}`;
-    for (const name of names)
-      await admin`insert into ${admin(`public.${name}`)} table ${admin(`saved.${name}`)}`;
+    for (const name of names) {
+      const columns = admin.unsafe(await givenColumns(admin, name));
+      await admin`
+        insert into ${admin(`public.${name}`)} (${columns}) select ${columns} from ${admin(`saved.${name}`)}`;
+    }
   };
 }

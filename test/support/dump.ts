@@ -1,3 +1,4 @@
+import { givenColumns } from "./given-columns.js";
 import type { Harness } from "./harness.js";
 
 /** What a payment consists of. The installation, tenants, keys of the API and provider accounts stay as they are. */
@@ -37,7 +38,9 @@ export async function restoreRows({ deps: { db } }: Harness, dump: Dump): Promis
     for (const table of TABLES.toReversed()) await tx`delete from ${tx(table)}`;
     for (const table of TABLES) {
       const rows = dump.get(table) ?? "[]";
-      await tx`insert into ${tx(table)} select * from json_populate_recordset(null::${tx(table)}, ${rows}::text::json)`;
+      const columns = tx.unsafe(await givenColumns(tx, table));
+      await tx`insert into ${tx(table)} (${columns})
+        select ${columns} from json_populate_recordset(null::${tx(table)}, ${rows}::text::json)`;
     }
   });
 }

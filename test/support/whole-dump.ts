@@ -1,4 +1,5 @@
 import postgres from "postgres";
+import { givenColumns } from "./given-columns.js";
 
 /** Every row of every table, as a backup of the database would have it. */
 export type WholeDump = ReadonlyMap<string, string>;
@@ -30,7 +31,9 @@ export async function restoreDatabase(adminUrl: string, dump: WholeDump): Promis
     await sql.begin(async (tx) => {
       await tx`set local session_replication_role = replica`;
       for (const [name, rows] of dump) {
-        await tx`insert into ${tx(name)} select * from json_populate_recordset(null::${tx(name)}, ${rows}::text::json)`;
+        const columns = tx.unsafe(await givenColumns(tx, name));
+        await tx`insert into ${tx(name)} (${columns})
+          select ${columns} from json_populate_recordset(null::${tx(name)}, ${rows}::text::json)`;
       }
     });
   } finally {
