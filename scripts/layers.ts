@@ -22,6 +22,8 @@ const LAYERS = [
   "src/domain/",
   "src/store/",
   "src/providers/stripe/",
+  "src/webhooks/",
+  "src/nats/",
   "src/operations/",
   "src/http/",
   "src/sandbox/",

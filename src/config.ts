@@ -202,6 +202,11 @@ const WEBHOOK_RETRY_SCHEDULE_MS = [
   5_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 50_400_000, 72_000_000,
 ];
 
+/** Whether a call with this key of Stripe's moves real money. */
+export function isLiveKey(secretKey: string): boolean {
+  return /^[sr]k_live_/.test(secretKey);
+}
+
 /** Throws ConfigError for a malformed value or for values that cannot stand together. */
 export function readConfig(env: Record<string, string | undefined> = process.env): Config {
   const parsed = environment.safeParse(env);
@@ -252,7 +257,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
   };
   refuseContradictions(
     settings,
-    e.PAWL_PROBES !== undefined && e.STRIPE_SECRET_KEY?.includes("_live_") === true,
+    e.PAWL_PROBES !== undefined && e.STRIPE_SECRET_KEY !== undefined && isLiveKey(e.STRIPE_SECRET_KEY),
   );
   return {
     port: e.PORT ?? 3000,

@@ -3,43 +3,40 @@ import { hostname } from "node:os";
 import { WORKERS } from "../workers/index.js";
 import type { WorkerDeps } from "../workers/worker.js";
 import { type Config, ConfigError, type WorkerName } from "./config.js";
+import type { EventBroker } from "./domain/webhook.js";
 import { createAdminApp } from "./http/admin/admin-app.js";
 import { createApp } from "./http/app.js";
 import { type Server, serve } from "./http/serve.js";
 import { meter, showDoctorRound } from "./http/work-metrics.js";
 import { systemClock } from "./lib/clock.js";
-import { Coalescer } from "./lib/coalesce.js";
 import type { Logger } from "./lib/log.js";
+import type { Lookout } from "./lib/lookout.js";
 import { packageVersion } from "./lib/package-version.js";
 import { type PollLoop, startPollLoop } from "./lib/poll-loop.js";
 import { signalAt } from "./lib/signal-at.js";
-import { createNatsBroker } from "./nats/nats-broker.js";
 import { createAccepter } from "./operations/accept-batch.js";
 import { createAdvanceBatch } from "./operations/advance-batch.js";
 import { askOnlyWhile } from "./operations/ask-only.js";
-import { OutcomeHub } from "./operations/await-outcome.js";
+import { OutcomeHub, watchOutcomes } from "./operations/await-outcome.js";
 import { AttemptPool } from "./operations/claim-attempts.js";
 import { DeliveryPool } from "./operations/claim-deliveries.js";
 import { ProviderEventPool } from "./operations/claim-provider-events.js";
-import type { Deps, DueSignal, Probe } from "./operations/deps.js";
+import type { Deps, Probe } from "./operations/deps.js";
 import { Doctor } from "./operations/doctor.js";
+import { hintsOn } from "./operations/hints.js";
 import { KeyCache } from "./operations/key-cache.js";
+import { sharesLook, watchForWork } from "./operations/look-for-work.js";
 import { ProviderAccount } from "./operations/provider-account.js";
 import { Comparison } from "./operations/reconcile.js";
 import { RecoveryWatch } from "./operations/recovery-watch.js";
+import { WorkerLoops } from "./operations/worker-loops.js";
 import { readNotice } from "./providers/stripe/notice.js";
 import { createStripeProvider } from "./providers/stripe/stripe-provider.js";
 import { verifyNotice } from "./providers/stripe/webhook.js";
-import { type Database, openDatabase, withDatabase } from "./store/db.js";
-import { type Channel, listen, notify } from "./store/notify.js";
-import { readSettled } from "./store/payments.js";
+import { openDatabase, withDatabase } from "./store/db.js";
 import { readApiKey, readOrKeepInstallationSecret } from "./store/tenants.js";
 import { createWebhookSender } from "./webhooks/webhook-sender.js";
 
-/** How long hints to other processes are gathered: well under what a waiting caller notices. */
-const NOTICE_INTERVAL_MS = 20;
-/** How often waiting callers are looked after when no notice comes (another process's worker, behind a pooler). */
-const OUTCOME_POLL_MS = 250;
 /** Before the grace ends: time for waiting callers' answers to leave. */
 const LAST_WORD_MS = 2_000;
 
@@ -99,7 +96,7 @@ export async function wire(
     config.settings.databaseCheckIntervalMs,
   );
   const loops = new WorkerLoops(db, log);
-  const outcomeHints = hints(db, log, "pawl_outcomes");
+  const outcomeHints = hintsOn("pawl_outcomes", db, log);
   const deps: Deps = {
     db,
     provider,
@@ -111,10 +108,7 @@ export async function wire(
       userAgent: `pawl/${packageVersion()}`,
       clock: systemClock,
     }),
-    broker:
-      config.eventsNatsUrl === null
-        ? null
-        : createNatsBroker({ url: config.eventsNatsUrl, timeoutMs: config.settings.webhookTimeoutMs, log }),
+    broker: await brokerOf(config, log),
     clock: systemClock,
     log,
     probe: replaced.probe ?? (config.probes === null ? () => undefined : signalAt(config.probes)),
@@ -129,7 +123,7 @@ export async function wire(
       systemClock,
     ),
     readNotice: (rawBody, signature, nowMs) =>
-      verifyNotice(rawBody, [...signature], config.settings.stripeWebhookSecrets, nowMs),
+      verifyNotice(rawBody, signature, config.settings.stripeWebhookSecrets, nowMs),
     rereadNotice: (payload) => readNotice(Buffer.from(payload)),
     installationSecret,
     workerName: `${hostname()}:${process.pid}:${randomBytes(4).toString("hex")}`,
@@ -144,11 +138,20 @@ export async function wire(
   });
 }
 
+/** Its client is loaded where there is a broker: it takes more memory than any other part that few processes use. */
+async function brokerOf(config: Config, log: Logger): Promise<EventBroker | null> {
+  const url = config.eventsNatsUrl;
+  if (url === null) return null;
+  const { createNatsBroker } = await import("./nats/nats-broker.js");
+  return createNatsBroker({ url, timeoutMs: config.settings.webhookTimeoutMs, log });
+}
+
 class WiredPawl implements Pawl {
   readonly #pool: AttemptPool;
   readonly #providerEvents: ProviderEventPool;
   readonly #deliveries: DeliveryPool;
   #outcomeLoop: PollLoop | null = null;
+  #lookout: Lookout | null = null;
   readonly comparison: Comparison;
   readonly #recoveryLoop: PollLoop;
   #stopping = false;
@@ -176,23 +179,28 @@ class WiredPawl implements Pawl {
     return { apiPort: this.#api?.port ?? null, adminPort: this.#admin.port };
   }
 
-  startWorkers(names: readonly WorkerName[]): Promise<void> {
-    return this.loops.start(names, {
+  async startWorkers(names: readonly WorkerName[]): Promise<void> {
+    const deps: WorkerDeps = {
       ...this.deps,
       pool: this.#pool,
       providerEvents: this.#providerEvents,
       deliveries: this.#deliveries,
       comparison: this.comparison,
       doctor: new Doctor(this.deps, { onRound: showDoctorRound, random: Math.random }),
-    });
+    };
+    await this.loops.start(
+      names,
+      (name) => startWorker(name, deps),
+      () => this.#pool.hasRoom(),
+    );
+    const intervalsMs = names
+      .filter(sharesLook)
+      .map((name) => [name, WORKERS[name].intervalMs(deps)] as const);
+    this.#lookout = watchForWork(deps, new Map(intervalsMs), (name) => this.loops.wake(name));
   }
 
   async watchOutcomes(): Promise<void> {
-    const { db, outcomes } = this.deps;
-    this.#outcomeLoop = startOutcomeLoop(this.deps);
-    await listen(db, "pawl_outcomes", (ids) => {
-      for (const id of ids) outcomes.wake(id, { type: "elsewhere" });
-    });
+    this.#outcomeLoop = await watchOutcomes(this.deps);
   }
 
   async drain(graceMs: number): Promise<void> {
@@ -201,15 +209,19 @@ class WiredPawl implements Pawl {
     const tellMs = graceMs - Math.min(LAST_WORD_MS, graceMs / 4);
     // A call that begins later than this could not end within the grace.
     const lastClaim = setTimeout(
-      () => void this.loops.stop(),
+      () => void this.#stopWorkers(),
       Math.max(0, graceMs - this.config.settings.providerTimeoutMs),
     );
     const telling = setTimeout(() => this.deps.outcomes.releaseAll(), tellMs);
     await this.#api?.close(graceMs);
     clearTimeout(telling);
     clearTimeout(lastClaim);
-    await this.loops.stop();
+    await this.#stopWorkers();
     await Promise.all([this.#pool.drain(), this.#providerEvents.drain(), this.#deliveries.drain()]);
+  }
+
+  async #stopWorkers(): Promise<void> {
+    await Promise.all([this.#lookout?.stop(), this.loops.stop()]);
   }
 
   async close(): Promise<void> {
@@ -220,64 +232,6 @@ class WiredPawl implements Pawl {
     await this.deps.broker?.close();
     await this.deps.db.close();
   }
-}
-
-/** The workers that run in this process, and how an attempt that is due finds one here or elsewhere. */
-class WorkerLoops implements DueSignal {
-  readonly #loops = new Map<WorkerName, PollLoop>();
-  readonly #hints: Coalescer<string>;
-  readonly #eventHints: Coalescer<string>;
-  #pool: AttemptPool | null = null;
-
-  constructor(
-    private readonly db: Database,
-    log: Logger,
-  ) {
-    this.#hints = hints(db, log, "pawl_attempts");
-    this.#eventHints = hints(db, log, "pawl_provider_events");
-  }
-
-  async start(names: readonly WorkerName[], deps: WorkerDeps): Promise<void> {
-    this.#pool = deps.pool;
-    for (const name of names) this.#loops.set(name, startWorker(name, deps));
-    if (names.includes("attempts")) await listen(this.db, "pawl_attempts", () => this.wake("attempts"));
-    if (names.includes("provider-events")) {
-      await listen(this.db, "pawl_provider_events", () => this.wake("provider-events"));
-    }
-  }
-
-  wake(name: WorkerName): void {
-    this.#loops.get(name)?.wake();
-  }
-
-  accepted(): void {
-    const hasRoomHere = this.#loops.has("attempts") && this.#pool?.hasRoom() === true;
-    if (hasRoomHere) this.wake("attempts");
-    else this.#hints.add("");
-  }
-
-  eventStored(): void {
-    if (this.#loops.has("provider-events")) this.wake("provider-events");
-    else this.#eventHints.add("");
-  }
-
-  dueIn(ms: number): void {
-    this.#loops.get("attempts")?.wakeIn(ms);
-  }
-
-  async stop(): Promise<void> {
-    this.#hints.stop();
-    this.#eventHints.stop();
-    await Promise.all([...this.#loops.values()].map((loop) => loop.stop()));
-  }
-}
-
-function hints(db: Database, log: Logger, channel: Channel): Coalescer<string> {
-  return new Coalescer<string>(
-    NOTICE_INTERVAL_MS,
-    (ids) => notify(db, channel, ids),
-    (error) => log.debug({ err: error, channel }, "a notice was lost; polling finds what it told"),
-  );
 }
 
 /** What the system says where it is the address that is wrong, and not the port. */
@@ -314,24 +268,9 @@ export { migrate } from "./store/migrate.js";
 function startWorker(name: WorkerName, deps: WorkerDeps): PollLoop {
   const worker = WORKERS[name];
   return startPollLoop({
-    intervalMs: worker.intervalMs(deps),
+    intervalMs: sharesLook(name) ? null : worker.intervalMs(deps),
     clock: deps.clock,
     run: () => worker.runOnce(deps),
     onError: (error) => deps.log.error({ err: error, worker: name }, "worker round failed"),
-  });
-}
-
-function startOutcomeLoop(deps: Deps): PollLoop {
-  return startPollLoop({
-    intervalMs: OUTCOME_POLL_MS,
-    clock: deps.clock,
-    run: async () => {
-      const waited = deps.outcomes.waitedFor();
-      if (waited.length === 0) return false;
-      const settled = await withDatabase(() => readSettled(deps.db.sql, waited));
-      for (const id of settled) deps.outcomes.wake(id, { type: "elsewhere" });
-      return false;
-    },
-    onError: (error) => deps.log.warn({ err: error }, "outcomes could not be looked up"),
   });
 }

@@ -6,8 +6,8 @@ export const relay: Worker = {
   name: "relay",
   intervalMs: (deps) => deps.settings.relayIntervalMs,
   runOnce: async (deps) => {
-    const seen = await relayEvents(deps);
-    if (seen > 0) deps.deliveries.wake();
-    return seen >= RELAY_BATCH_SIZE;
+    const { events, deliveries } = await relayEvents(deps);
+    if (deliveries > 0) deps.deliveries.wake();
+    return events >= RELAY_BATCH_SIZE;
   },
 };

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { readConfig } from "../config.js";
+import { isLiveKey, readConfig } from "../config.js";
 import { paymentDocument } from "../domain/documents.js";
 import { isScope, SCOPES, type Scope } from "../domain/scopes.js";
 import { timelineEntryDocument } from "../domain/timeline-entry.js";
@@ -12,15 +12,9 @@ import {
 } from "../operations/manage-tenants.js";
 import { purgeExpired } from "../operations/purge-expired.js";
 import { showPayment } from "../operations/show-payment.js";
-import { migrate } from "../wire.js";
-import { findDatabase, loggerOf, withStore } from "./environment.js";
-import { CommandFailed, print, table, WrongUsage } from "./output.js";
-
-interface Json {
-  readonly json?: boolean;
-}
-
-const JSON_OPTION = ["--json", "print one JSON document"] as const;
+import { findDatabase, loggerOf, migrateOrFail, withStore } from "./environment.js";
+import { CommandFailed, JSON_OPTION, type Json, print, table, WrongUsage } from "./output.js";
+import { requireTenant } from "./tenant-option.js";
 
 export function migrateCommand(): Command {
   return new Command("migrate")
@@ -28,7 +22,7 @@ export function migrateCommand(): Command {
     .option(...JSON_OPTION)
     .action(async ({ json }: Json) => {
       const config = readConfig();
-      await migrate(await findDatabase(config), loggerOf(config));
+      await migrateOrFail(await findDatabase(config), loggerOf(config));
       print(json === true, { migrated: true }, ["The schema is up to date."]);
     });
 }
@@ -78,7 +72,7 @@ export function keysCommand(): Command {
         createApiKey(store, {
           tenantId: tenant,
           scopes: wanted,
-          livemode: config.stripeSecretKey?.includes("_live_") === true,
+          livemode: config.stripeSecretKey !== null && isLiveKey(config.stripeSecretKey),
         }),
       );
       if (key === null) throw new CommandFailed(`--tenant: there is no tenant ${tenant}`);
@@ -94,7 +88,10 @@ export function keysCommand(): Command {
     .option("--tenant <id>", "of this tenant alone")
     .option(...JSON_OPTION)
     .action(async ({ tenant, json }: Json & { tenant?: string }) => {
-      const all = await withStore((store) => listApiKeys(store, tenant ?? null));
+      const all = await withStore(async (store) => {
+        await requireTenant(store, tenant);
+        return listApiKeys(store, tenant ?? null);
+      });
       const data = all.map((key) => ({
         id: key.id,
         tenant_id: key.tenantId,
@@ -172,7 +169,11 @@ export function purgeCommand(): Command {
     .action(async ({ json }: Json) => {
       const purged = await withStore(async (store) => {
         let total = 0;
-        for (let batch = -1; batch !== 0; total += batch) batch = await purgeExpired(store);
+        let batch: number;
+        do {
+          batch = await purgeExpired(store);
+          total += batch;
+        } while (batch > 0);
         return total;
       });
       print(json === true, { purged }, [`${purged} expired keys deleted`]);

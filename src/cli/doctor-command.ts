@@ -4,7 +4,7 @@ import { type DoctorReport, examine, explain, timeBefore } from "../operations/d
 import type { Store } from "../wire.js";
 import { withStore } from "./environment.js";
 import { print, table, WrongUsage } from "./output.js";
-import { readTime } from "./reconcile-command.js";
+import { readTime } from "./read-time.js";
 
 const SOMETHING_IS_BROKEN = 3;
 const HOUR_MS = 3_600_000;

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { type Config, readConfig } from "../config.js";
 import { findEmbeddedPostgres } from "../embedded-postgres/find-embedded-postgres.js";
 import { createLogger, type Logger } from "../lib/log.js";
-import { openStore, type Store, type Targets } from "../wire.js";
+import { migrate, openStore, type Pawl, type Store, type Targets, wire } from "../wire.js";
 import { CommandFailed } from "./output.js";
 
 /** What `pawl start` leaves under the data folder for commands beside it. */
@@ -59,13 +59,49 @@ export function loggerOf(config: Config): Logger {
 export async function withStore<T>(work: (store: Store, config: Config) => Promise<T>): Promise<T> {
   const config = readConfig();
   const url = await findDatabase(config);
-  const store = await openStore(config, url, createLogger({ level: "error" })).catch((error: unknown) => {
-    const code = (error as { code?: string }).code ?? (error as Error).name;
-    throw new CommandFailed(`DATABASE_URL: the database cannot be used (${code})`);
-  });
+  const store = await openStore(config, url, createLogger({ level: "error" })).catch(cannotBeUsed);
   try {
     return await work(store, config);
+  } catch (error) {
+    if (NOT_MIGRATED.has(codeOf(error))) cannotBeUsed(error);
+    throw error;
   } finally {
     await store.close();
   }
+}
+
+/** A wired process without listeners and workers; its attempts are driven by those that run elsewhere. */
+export async function withPawl(work: (pawl: Pawl) => Promise<void>): Promise<void> {
+  const config = readConfig();
+  const databaseUrl = await findDatabase(config);
+  const targets = { databaseUrl, ...findProvider(config) };
+  const pawl = await wire(config, targets, createLogger({ level: "fatal" })).catch(cannotBeUsed);
+  try {
+    await work(pawl);
+  } finally {
+    await pawl.drain(0);
+    await pawl.close();
+  }
+}
+
+/** Brings the schema up to date. Throws CommandFailed where the database cannot be had, or does not let us. */
+export async function migrateOrFail(databaseUrl: string, log: Logger): Promise<void> {
+  await migrate(databaseUrl, log).catch((error: unknown) => {
+    throw new CommandFailed(`DATABASE_URL: the database cannot be brought up to date (${codeOf(error)})`);
+  });
+}
+
+/** SQLSTATEs of a schema without a table or column that this version has: undefined_table, undefined_column. */
+const NOT_MIGRATED: ReadonlySet<string> = new Set(["42P01", "42703"]);
+
+function cannotBeUsed(error: unknown): never {
+  const code = codeOf(error);
+  const advice = NOT_MIGRATED.has(code) ? ": `pawl migrate` brings it up to date" : "";
+  throw new CommandFailed(`DATABASE_URL: the database cannot be used (${code})${advice}`);
+}
+
+/** What may be shown of an error of the database's client, whose message holds SQL and parameters. */
+function codeOf(error: unknown): string {
+  const { code, cause, name } = error as { code?: string; cause?: unknown; name: string };
+  return code ?? (cause instanceof Error ? codeOf(cause) : name);
 }

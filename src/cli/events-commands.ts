@@ -2,13 +2,8 @@ import { Command } from "commander";
 import { listProviderEvents } from "../operations/list-provider-events.js";
 import { replayAllProviderEvents, replayProviderEvent } from "../operations/replay-provider-event.js";
 import { withStore } from "./environment.js";
-import { CommandFailed, print, table, WrongUsage } from "./output.js";
+import { CommandFailed, JSON_OPTION, type Json, print, table, WrongUsage } from "./output.js";
 
-interface Json {
-  readonly json?: boolean;
-}
-
-const JSON_OPTION = ["--json", "print one JSON document"] as const;
 const MOST_EVENTS_SHOWN = 100;
 
 export function eventsCommand(): Command {

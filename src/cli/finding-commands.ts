@@ -1,5 +1,6 @@
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import { FINDING_KINDS, type FindingKind } from "../domain/finding.js";
+import { PROVIDER_NAMES, type ProviderName } from "../domain/provider.js";
 import { acceptFinding, listDifferences, resolutionsOf } from "../operations/accept-finding.js";
 import { withStore } from "./environment.js";
 import { print, table, WrongUsage } from "./output.js";
@@ -7,11 +8,10 @@ import { findingDocument, shown } from "./reconcile-report.js";
 import { reasonOf } from "./review-commands.js";
 
 interface Options {
-  readonly provider: string;
+  readonly provider: ProviderName;
   readonly json?: boolean;
 }
 
-const PROVIDER_OPTION = ["--provider <name>", "whose objects differ", "stripe"] as const;
 const JSON_OPTION = ["--json", "print one JSON document"] as const;
 const MOST_SHOWN = 1_000;
 const COMMAND_LINE = "command-line";
@@ -23,10 +23,14 @@ export function findingsCommand(): Command {
     .addCommand(acceptCommand());
 }
 
+function providerOption(): Option {
+  return new Option("--provider <name>", "whose objects differ").choices(PROVIDER_NAMES).default("stripe");
+}
+
 function listCommand(): Command {
   return new Command("list")
     .description(`open differences, at most ${MOST_SHOWN}, those first that were looked at longest ago`)
-    .option(...PROVIDER_OPTION)
+    .addOption(providerOption())
     .option(...JSON_OPTION)
     .action(async ({ provider, json }: Options) => {
       const open = await withStore((store) => listDifferences(store, provider, MOST_SHOWN));
@@ -50,7 +54,7 @@ function acceptCommand(): Command {
     .argument("<kind>", "e.g. tenant_missing_here")
     .argument("<object>", "the provider's object")
     .requiredOption("--reason <text>", "why, for whoever looks later")
-    .option(...PROVIDER_OPTION)
+    .addOption(providerOption())
     .option(...JSON_OPTION)
     .action(async (kind: string, objectId: string, options: Options & { readonly reason: string }) => {
       const name = { provider: options.provider, kind: kindOf(kind), objectId };
@@ -64,6 +68,6 @@ function acceptCommand(): Command {
 
 function kindOf(text: string): FindingKind {
   const known = FINDING_KINDS.find((kind) => kind === text);
-  if (known === undefined) throw new WrongUsage(`there is no difference of the kind ${text}`);
+  if (known === undefined) throw new WrongUsage(`<kind>: must be one of ${FINDING_KINDS.join(", ")}`);
   return known;
 }

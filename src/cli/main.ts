@@ -2,7 +2,8 @@
 import { Command, CommanderError } from "commander";
 import { ConfigError } from "../config.js";
 import { PawlError } from "../domain/errors.js";
-import { redactText } from "../lib/log.js";
+import { EmbeddedPostgresError } from "../embedded-postgres/errors.js";
+import { errorText, redactText } from "../lib/log.js";
 import {
   keysCommand,
   migrateCommand,
@@ -71,21 +72,21 @@ function throwInsteadOfExit(command: Command): void {
   for (const child of command.commands) throwInsteadOfExit(child);
 }
 
-/** A query's message holds SQL and parameters: only its name and where it happened are shown. */
+/** What it is and where it happened; nothing of a statement or of the database's address. */
 function unexpectedText(error: unknown): string {
-  if (!(error instanceof Error)) return typeof error;
-  const frames = (error.stack ?? "").split("\n").filter((line) => line.startsWith("    at "));
-  const said = error.message.startsWith("Failed query") ? "query failed" : error.message;
-  return [`${error.name}: ${said}`, ...frames].join("\n");
+  const stack = error instanceof Error ? (error.stack ?? "") : "";
+  return [errorText(error), ...stack.split("\n").filter((line) => line.startsWith("    at "))].join("\n");
 }
 
 function report(error: unknown): number {
   // Commander has printed its own line.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE;
-  const expected =
-    error instanceof ConfigError || error instanceof CommandFailed || error instanceof PawlError;
-  const named = error instanceof Error && error.name === "EmbeddedPostgresError";
-  const line = expected || named ? error.message : `unexpected: ${unexpectedText(error)}`;
+  const isExpected =
+    error instanceof ConfigError ||
+    error instanceof CommandFailed ||
+    error instanceof PawlError ||
+    error instanceof EmbeddedPostgresError;
+  const line = isExpected ? error.message : `unexpected: ${unexpectedText(error)}`;
   process.stderr.write(`pawl: ${redactText(line)}\n`);
   return error instanceof WrongUsage ? WRONG_USAGE : 1;
 }

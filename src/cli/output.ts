@@ -8,6 +8,13 @@ export class WrongUsage extends CommandFailed {
   override readonly name = "WrongUsage";
 }
 
+/** Of a command that has JSON_OPTION. */
+export interface Json {
+  readonly json?: boolean;
+}
+
+export const JSON_OPTION = ["--json", "print one JSON document"] as const;
+
 /** With `--json` one document and nothing else on stdout; otherwise the lines for people. */
 export function print(json: boolean, document: unknown, lines: readonly string[]): void {
   process.stdout.write(json ? `${JSON.stringify(document)}\n` : lines.map((line) => `${line}\n`).join(""));

@@ -1,10 +1,8 @@
-import { Command, InvalidArgumentError } from "commander";
-import { readConfig } from "../config.js";
-import { createLogger } from "../lib/log.js";
+import { Command } from "commander";
 import { findingsOf, reportOf } from "../operations/list-findings.js";
-import { type Pawl, wire } from "../wire.js";
-import { findDatabase, findProvider } from "./environment.js";
+import { withPawl } from "./environment.js";
 import { CommandFailed, print } from "./output.js";
+import { readTime } from "./read-time.js";
 import { CSV_HEADER, csvRow, exitCodeOf, reportDocument, reportLines } from "./reconcile-report.js";
 
 interface Options {
@@ -57,35 +55,4 @@ async function reconcile({ from, to, json, csv }: Options, command: Command): Pr
 async function printCsv(findings: AsyncIterable<Parameters<typeof csvRow>[0]>): Promise<void> {
   process.stdout.write(`${CSV_HEADER}\r\n`);
   for await (const finding of findings) process.stdout.write(`${csvRow(finding)}\r\n`);
-}
-
-/** A wired process without listeners and workers; its attempts are driven by those that run elsewhere. */
-export async function withPawl(work: (pawl: Pawl) => Promise<void>): Promise<void> {
-  const config = readConfig();
-  const databaseUrl = await findDatabase(config);
-  const provider = findProvider(config);
-  const log = createLogger({ level: "fatal" });
-  const pawl = await wire(config, { databaseUrl, ...provider }, log).catch((error: unknown) => {
-    const code = (error as { code?: string }).code ?? (error as Error).name;
-    throw new CommandFailed(`DATABASE_URL: the database cannot be used (${code})`);
-  });
-  try {
-    await work(pawl);
-  } finally {
-    await pawl.drain(0);
-    await pawl.close();
-  }
-}
-
-/** RFC 3339, or a day in UTC: without an offset a time would be read by this machine's own clock. */
-const TIME = /^\d{4}-\d{2}-\d{2}([Tt]\d{2}:\d{2}(:\d{2}(\.\d+)?)?([Zz]|[+-]\d{2}:\d{2}))?$/;
-
-export function readTime(value: string): Date {
-  const at = new Date(value);
-  // A day that no month has would be read as one of the next.
-  const day = new Date(`${value.slice(0, 10)}T00:00:00Z`);
-  const isDay = !Number.isNaN(day.getTime()) && day.toISOString().startsWith(value.slice(0, 10));
-  const isTime = TIME.test(value) && isDay && !Number.isNaN(at.getTime());
-  if (!isTime) throw new InvalidArgumentError("must be a time with its offset, such as 2026-11-29T00:00:00Z");
-  return at;
 }

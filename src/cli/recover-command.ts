@@ -2,9 +2,9 @@ import { Command } from "commander";
 import { reportOf } from "../operations/list-findings.js";
 import { positionOf } from "../operations/reconcile-run.js";
 import { accountsAwaited, beginRecoverySince, endRecoveryNow, sinceToldOf } from "../operations/recover.js";
-import { withStore } from "./environment.js";
+import { withPawl, withStore } from "./environment.js";
 import { CommandFailed, print } from "./output.js";
-import { readTime, withPawl } from "./reconcile-command.js";
+import { readTime } from "./read-time.js";
 import { exitCodeOf, reportDocument, reportLines } from "./reconcile-report.js";
 
 const NOT_ENDED = 1;

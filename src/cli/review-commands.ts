@@ -12,13 +12,9 @@ import { listOpenReviews } from "../operations/list-reviews.js";
 import { showReview } from "../operations/read-reviews.js";
 import { resolveReviewByCommand } from "../operations/resolve-review.js";
 import { withStore } from "./environment.js";
-import { CommandFailed, print, table, WrongUsage } from "./output.js";
+import { CommandFailed, JSON_OPTION, type Json, print, table, WrongUsage } from "./output.js";
+import { requireTenant } from "./tenant-option.js";
 
-interface Json {
-  readonly json?: boolean;
-}
-
-const JSON_OPTION = ["--json", "print one JSON document"] as const;
 const MOST_REVIEWS_SHOWN = 100;
 /** As the API has it. */
 const MOST_REASON_CHARACTERS = 1_000;
@@ -37,7 +33,10 @@ function listCommand(): Command {
     .option("--tenant <id>", "of this tenant alone")
     .option(...JSON_OPTION)
     .action(async ({ tenant, json }: Json & { tenant?: string }) => {
-      const open = await withStore((store) => listOpenReviews(store, tenant ?? null, MOST_REVIEWS_SHOWN));
+      const open = await withStore(async (store) => {
+        await requireTenant(store, tenant);
+        return listOpenReviews(store, tenant ?? null, MOST_REVIEWS_SHOWN);
+      });
       const data = open.map((review) => ({ ...reviewDocument(review), tenant_id: review.tenantId }));
       const rows = open.map((review) => [
         review.id,

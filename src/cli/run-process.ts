@@ -1,7 +1,7 @@
 import type { Config, WorkerName } from "../config.js";
 import type { Logger } from "../lib/log.js";
-import { type Listening, migrate, type Pawl, type Targets, wire } from "../wire.js";
-import { CommandFailed } from "./output.js";
+import { type Listening, type Pawl, type Targets, wire } from "../wire.js";
+import { migrateOrFail } from "./environment.js";
 
 export interface ProcessParts {
   readonly api: boolean;
@@ -25,10 +25,7 @@ export async function runProcess(
   parts: ProcessParts,
 ): Promise<void> {
   try {
-    await migrate(targets.databaseUrl, log).catch((error: unknown) => {
-      const code = (error as { code?: string }).code ?? (error as Error).name;
-      throw new CommandFailed(`DATABASE_URL: the database cannot be brought up to date (${code})`);
-    });
+    await migrateOrFail(targets.databaseUrl, log);
     const pawl = await wire(config, targets, log);
     // Before the API: a caller's first payment finds its worker running.
     await pawl.startWorkers(parts.workers);

@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from "commander";
+import { CommanderError, InvalidArgumentError } from "commander";
 import { ControlError, type FaultRuleInput, readFaultRule } from "../sandbox/index.js";
 
 /** A failure is one line on stderr and exit 1. */
@@ -6,7 +6,7 @@ export async function guarded(act: () => Promise<void>): Promise<void> {
   try {
     await act();
   } catch (error) {
-    if (error instanceof Error && error.name === "CommanderError") throw error;
+    if (error instanceof CommanderError) throw error;
     const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
     process.stderr.write(`pawl sandbox: ${error instanceof Error ? error.message : String(error)}${cause}\n`);
     process.exitCode = 1;

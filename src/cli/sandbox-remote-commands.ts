@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError } from "commander";
 import {
+  CALL_NAMES,
   type FaultRuleInput,
   type HeldSelector,
   type LoggedRequest,
@@ -94,7 +95,7 @@ interface LogOptions extends ControlOptions {
 
 export function logCommand(): Command {
   return remoteCommand("log", "list the requests a running sandbox received, in order")
-    .option("--call <name>", "such as payment_intents.confirm")
+    .option("--call <name>", "such as payment_intents.confirm", callName)
     .option("--key <key>", "idempotency key")
     .option("--object <id>", "the object in the path, or made")
     .action(async (options: LogOptions) => {
@@ -109,6 +110,11 @@ export function logCommand(): Command {
         (entries) => entries.map(logLine).join("\n"),
       );
     });
+}
+
+function callName(text: string): string {
+  if (CALL_NAMES.some((call) => call === text)) return text;
+  throw new InvalidArgumentError(`It must be one of ${CALL_NAMES.join(", ")}.`);
 }
 
 function logLine(entry: LoggedRequest): string {

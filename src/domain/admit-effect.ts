@@ -25,7 +25,7 @@ export type Admission =
       readonly passing: boolean;
     };
 
-/** Whether the payment, held under its lock, takes the request. What is admitted is written in the same transaction. */
+/** Whether the payment, as it was read, takes the request. What is admitted is written only at this version of it. */
 export function admit(payment: Payment, request: EffectRequest): Admission {
   switch (request.kind) {
     case "capture":

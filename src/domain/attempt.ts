@@ -67,8 +67,16 @@ export interface Attempt {
 }
 
 /**
+ * When the attempt's last call was first sent, which is what the lifetime of its provider key is counted from. Null: none
+ * was, or it was only fenced.
+ */
+export function lastCallFirstSentAt(attempt: Attempt): Date | null {
+  return attempt.effectFirstSentAt ?? attempt.confirmFirstSentAt ?? attempt.createFirstSentAt;
+}
+
+/**
  * The provider's idempotency key of a call: derived from the attempt's id alone, the same for every send of that
- * call across retries, restarts, workers and deploys (contract section 5). At most 60 characters.
+ * call across retries, restarts, workers and deploys. At most 60 characters.
  */
 export function providerKey(attempt: Pick<Attempt, "id" | "fenceRound">, call: ProviderCall): string {
   const base = `payment-attempt:${attempt.id}`;

@@ -40,7 +40,7 @@ export function afterSend(view: ChargeView, call: ChargeCall, outcome: SendOutco
     case "not_performed": {
       // A refusal says nothing of an earlier unknown send, and each further fence is asked about first.
       const inDoubt = view.attempt.unresolved || call === "fence";
-      const left = inDoubt ? sentAndUnknown(view, call) : refusedUnexecuted(view);
+      const left = inDoubt ? sentAndUnknown(view, call) : { events: ["REFUSED_UNEXECUTED"] as const };
       return waiting(view, { reason: outcome.reason, note, retryAfterMs: outcome.retryAfterMs, ...left });
     }
     case "unknown": {
@@ -111,13 +111,6 @@ function sentAndUnknown(view: ChargeView, call: ChargeCall, spendsKey = false) {
       keySpent: attempt.keySpent || spendsKey,
       unknownSince: attempt.unknownSince ?? now,
     },
-  };
-}
-
-function refusedUnexecuted(view: ChargeView) {
-  return {
-    events: ["REFUSED_UNEXECUTED"] as const,
-    attempt: { unresolved: false, unknownSince: view.attempt.unknownSince },
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Attempt } from "./attempt.js";
 import type { AttemptEventType } from "./attempt-machine.js";
+import type { WaitRange } from "./backoff.js";
 import type { EarlierRuns } from "./earlier-runs.js";
 import type { EffectEventType } from "./effect-machine.js";
 import type { ErrorCode } from "./errors.js";
@@ -8,6 +9,7 @@ import type { PaymentEventType } from "./payment-machine.js";
 import type { Evidence, ProviderCall, ProviderFee } from "./provider.js";
 import type { Refund } from "./refund.js";
 import type { RefundEventType } from "./refund-machine.js";
+import type { ReviewReason } from "./review-reason.js";
 
 /** Durations of a charge, in milliseconds, and the source of jitter. */
 export interface ChargePolicy {
@@ -19,8 +21,8 @@ export interface ChargePolicy {
   readonly reviewAfterMs: number;
   /** From the accept: a customer who has not acted by then is no longer waited for. */
   readonly customerActionExpiryMs: number;
-  readonly retry: { readonly firstMs: number; readonly mostMs: number };
-  readonly follow: { readonly firstMs: number; readonly mostMs: number };
+  readonly retry: WaitRange;
+  readonly follow: WaitRange;
   readonly random: () => number;
 }
 
@@ -53,13 +55,15 @@ export type Then =
   | { readonly type: "wait"; readonly ms: number }
   | { readonly type: "end" };
 
-export interface TimelineNote {
-  readonly kind: "send" | "question";
-  readonly call: ProviderCall | Question;
+/** What a commit keeps of the send or question that it answers. */
+export type TimelineNote = (
+  | { readonly kind: "send"; readonly call: ProviderCall }
+  | { readonly kind: "question"; readonly call: Question }
+) & {
   /** The class of the answer, e.g. `object`, `unknown: timeout`. */
   readonly outcome: string;
   readonly evidence: Evidence | null;
-}
+};
 
 /** How the keyed request of a capture, cancel or refund ends. */
 export type EffectAnswer =
@@ -107,7 +111,7 @@ export interface Change {
   readonly answer?: EffectAnswer;
   readonly reason: string;
   /** Opens a review with this reason, beside whatever else happens. */
-  readonly review: string | null;
+  readonly review: ReviewReason | null;
   /** What a person decided has been carried out, or cannot be and is theirs to decide again; left out: neither. */
   readonly instruction?: "carried_out" | "returned";
   readonly note: TimelineNote | null;

@@ -1,12 +1,17 @@
 import type { AttemptState } from "./attempt.js";
 import type { AttemptEventType } from "./attempt-machine.js";
-import type { Change, ChargePolicy, ChargeView, TimelineNote } from "./charge-change.js";
+import { backoffMs } from "./backoff.js";
+import type { Change, ChargeView, TimelineNote } from "./charge-change.js";
 import { budgetIsOver, keyLifetimeIsOver, resolved, unchanged } from "./charge-change.js";
 import type { EffectEventType } from "./effect-machine.js";
+import type { ReviewReason } from "./review-reason.js";
 import { canPayment } from "./transition.js";
 
-/** The longest wait between two questions about one unknown (contract section 5: back-off up to 5 minutes). */
+/** The longest wait between two questions about one unknown, whatever the settings and the provider say. */
 export const LONGEST_WAIT_MS = 300_000;
+
+/** Says least of all reasons for a review: every other tells more, and none gives way to it. */
+export const OUTCOME_UNKNOWN = "outcome_unknown";
 
 /** The provider object of a failed or canceled payment was paid, and that cannot simply be adopted. */
 export const PAID_AFTER_END = "paid_after_end";
@@ -39,7 +44,7 @@ export function waiting(view: ChargeView, wait: WaitFor): Change {
   const unknownSince = patch.unknownSince ?? (budgetIsOver(view) ? now : null);
   const unknownForMs = unknownSince === null ? 0 : now.getTime() - unknownSince.getTime();
   // Whatever the payment shows: a declined one whose object cannot be closed still holds its order id.
-  const review = unknownForMs >= policy.reviewAfterMs ? "outcome_unknown" : null;
+  const review = unknownForMs >= policy.reviewAfterMs ? OUTCOME_UNKNOWN : null;
   // An effect's unknown is its own review's; the payment's status is the charge's.
   const isCharge = attempt.kind === "charge" && payment.status === "processing";
   const waitReason = isKeyMismatch(attempt.waitReason) ? attempt.waitReason : wait.reason;
@@ -57,7 +62,7 @@ export function waiting(view: ChargeView, wait: WaitFor): Change {
 
 /** The `looks`-th wait, from 1, between two looks at a pending or requires_action payment: a clock of its own. */
 export function followMs(view: ChargeView, looks: number): number {
-  return backoff(view.policy.follow, looks, view.policy.random);
+  return backoffMs(view.policy.follow, looks, view.policy.random);
 }
 
 /** How often an authorisation is looked at though it should stand: what the provider did not tell is found by then. */
@@ -75,19 +80,13 @@ export function heldMs(view: ChargeView, authorizedUntil: Date | null): number {
 /** Ends with the budget, when a question or a fence is due. */
 function waitMs(view: ChargeView, waits: number, retryAfterMs: number): number {
   const { attempt, policy, now } = view;
-  const ms = Math.min(Math.max(backoff(policy.retry, waits, policy.random), retryAfterMs), LONGEST_WAIT_MS);
+  const ms = Math.min(Math.max(backoffMs(policy.retry, waits, policy.random), retryAfterMs), LONGEST_WAIT_MS);
   const toBudgetEndMs = attempt.createdAt.getTime() + policy.retryBudgetMs - now.getTime();
   return toBudgetEndMs > 0 ? Math.min(ms, toBudgetEndMs) : ms;
 }
 
-/** The n-th wait lies in the upper half of first · 2^(n-1), at most `mostMs`; never 0, so no loop can spin. */
-function backoff(range: ChargePolicy["retry"], count: number, random: () => number): number {
-  const whole = Math.min(range.firstMs * 2 ** Math.min(count - 1, 30), range.mostMs);
-  return Math.max(1, Math.round((whole * (1 + random())) / 2));
-}
-
 /** A person must look. The attempt keeps its state and is asked about again later. */
-export function underReview(view: ChargeView, reason: string, note: TimelineNote | null): Change {
+export function underReview(view: ChargeView, reason: ReviewReason, note: TimelineNote | null): Change {
   const { attempt, payment } = view;
   const inFlight = attempt.state === "creating" || attempt.state === "confirming";
   // A declined payment whose closing is in doubt stays failed: only money that moved after the end reopens it.

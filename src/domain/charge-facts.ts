@@ -16,6 +16,7 @@ import { describeObject } from "./describe-outcome.js";
 import type { CancellationReason } from "./payment.js";
 import type { PaymentEventType } from "./payment-machine.js";
 import type { ProviderCharge, ProviderRefund } from "./provider.js";
+import type { ReviewReason } from "./review-reason.js";
 
 /**
  * What follows from the provider's object as it is now. The provider's state is the truth; ours moves to it, or a
@@ -68,7 +69,7 @@ function adoptStatus(view: ChargeView, charge: ProviderCharge, note: TimelineNot
 }
 
 /** An object that cannot be this payment's, or whose money is not what was asked for, is shown to a person. */
-export function mismatchOf(view: ChargeView, charge: ProviderCharge): string | null {
+export function mismatchOf(view: ChargeView, charge: ProviderCharge): ReviewReason | null {
   const { payment, attempt } = view;
   const ofAnother = charge.attemptId !== null && charge.attemptId !== attempt.id;
   if (ofAnother || foreignTo(attempt.tenantId, attempt.livemode, charge)) return "provider_object_foreign";

@@ -8,13 +8,11 @@ import type { Refund } from "./refund.js";
  * a keyed request in the transaction that makes it final (docs/adr/0003).
  */
 
-export type JsonValue =
-  | string
-  | number
-  | boolean
-  | null
-  | readonly JsonValue[]
-  | { readonly [name: string]: JsonValue };
+export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
+
+export interface JsonObject {
+  readonly [name: string]: JsonValue;
+}
 
 export interface StoredResponse {
   readonly status: number;
@@ -31,7 +29,7 @@ export function paymentPath(paymentId: string): string {
   return `/v1/payments/${paymentId}`;
 }
 
-export function paymentDocument(payment: Payment): { readonly [name: string]: JsonValue } {
+export function paymentDocument(payment: Payment): JsonObject {
   return {
     id: payment.id,
     object: "payment",
@@ -65,7 +63,7 @@ export function paymentDocument(payment: Payment): { readonly [name: string]: Js
 }
 
 /** As events show it: the client secret is for the answer to its payment alone, and events go to many. */
-export function paymentEventDocument(payment: Payment): { readonly [name: string]: JsonValue } {
+export function paymentEventDocument(payment: Payment): JsonObject {
   const { nextAction } = payment;
   return paymentDocument(
     nextAction === null ? payment : { ...payment, nextAction: { ...nextAction, client_secret: null } },
@@ -82,10 +80,7 @@ export function refundPath(refundId: string): string {
 }
 
 /** `resolution`: while the outcome is unknown or a person must decide. */
-export function refundDocument(
-  refund: Refund,
-  resolution: Resolution | null = null,
-): { readonly [name: string]: JsonValue } {
+export function refundDocument(refund: Refund, resolution: Resolution | null = null): JsonObject {
   return {
     id: refund.id,
     object: "refund",
@@ -113,11 +108,7 @@ export interface ProblemExtra {
 }
 
 /** RFC 9457. `type` is relative to the API's own origin, where the page is served. */
-export function problemDocument(
-  code: ErrorCode,
-  detail: string,
-  extra: ProblemExtra,
-): { readonly [name: string]: JsonValue } {
+export function problemDocument(code: ErrorCode, detail: string, extra: ProblemExtra): JsonObject {
   const { status, title } = ERROR_CODES[code];
   return {
     type: `/docs/errors/${code}`,

@@ -62,7 +62,7 @@ export function afterEffectSend(view: ChargeView, outcome: SendOutcome | RefundS
   }
 }
 
-/** What follows from the answer to a question about a capture's or cancel's object. */
+/** What follows from the answer to a question: about a refund, or about the charge of a capture or cancel. */
 export function afterEffectLookup(
   view: ChargeView,
   question: Question,

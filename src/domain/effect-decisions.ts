@@ -4,6 +4,7 @@ import { askedAboutAfterwards, type WaitFor, waiting } from "./charge-decisions.
 import { EARLIER_RUN_OPEN } from "./earlier-runs.js";
 import { effectCallOf } from "./effect-view.js";
 import type { Failure } from "./payment.js";
+import type { ReviewReason } from "./review-reason.js";
 import { canRefund } from "./transition.js";
 
 /** The provider answered that the object is not where the call expects it; asked, it did not show the effect. */
@@ -16,7 +17,7 @@ export function effectWaiting(view: ChargeView, wait: WaitFor): Change {
 }
 
 /** A person must look. The attempt keeps its state and is asked about again later. */
-export function effectUnderReview(view: ChargeView, reason: string, note: TimelineNote | null): Change {
+export function effectUnderReview(view: ChargeView, reason: ReviewReason, note: TimelineNote | null): Change {
   const { attempt } = view;
   const inFlight = attempt.state === "sending";
   const change = waiting(view, {

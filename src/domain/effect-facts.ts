@@ -1,7 +1,7 @@
 import { nothingNew } from "./charge-answers.js";
 import type { Change, ChargeView, EffectAnswer, TimelineNote } from "./charge-change.js";
 import { resolved } from "./charge-change.js";
-import { followMs } from "./charge-decisions.js";
+import { followMs, PAID_AFTER_END } from "./charge-decisions.js";
 import { cancellationReasonOf, foreignTo, showing } from "./charge-facts.js";
 import {
   effectEnded,
@@ -13,6 +13,7 @@ import {
 import type { ErrorCode } from "./errors.js";
 import type { ProviderCharge, ProviderRefund } from "./provider.js";
 import type { RefundEventType } from "./refund-machine.js";
+import type { ReviewReason } from "./review-reason.js";
 import { canRefund } from "./transition.js";
 
 const DONE: EffectAnswer = { type: "done" };
@@ -52,7 +53,7 @@ function captured(view: ChargeView, charge: ProviderCharge, note: TimelineNote):
   const isNews = payment.status !== "succeeded";
   // Captured and then canceled here cannot be: money that moved is adopted by the charge's own look.
   if (payment.status === "failed" || payment.status === "canceled") {
-    return effectUnderReview(view, "paid_after_end", showing(note, charge));
+    return effectUnderReview(view, PAID_AFTER_END, showing(note, charge));
   }
   const agrees = attempt.kind === "capture" && charge.amountCaptured === attempt.amount;
   const answer = agrees
@@ -162,7 +163,7 @@ function followRefund(view: ChargeView, note: TimelineNote): Change {
   };
 }
 
-function refundMismatch({ attempt, refund }: ChargeView, found: ProviderRefund): string | null {
+function refundMismatch({ attempt, refund }: ChargeView, found: ProviderRefund): ReviewReason | null {
   const foreign =
     (found.attemptId !== null && found.attemptId !== attempt.id) ||
     (found.tenantId !== null && found.tenantId !== attempt.tenantId) ||

@@ -56,6 +56,8 @@ export interface PawlErrorExtra {
   /** Shown as `refund`; `Location` is then its own. */
   readonly refund?: Refund;
   readonly retryAfterSeconds?: number;
+  /** What was followed of the caller's preferences before this became the answer. */
+  readonly preferenceApplied?: string;
   /** Methods that the path knows, for 405. */
   readonly allow?: readonly string[];
   readonly cause?: unknown;

@@ -1,4 +1,4 @@
-import type { JsonValue } from "./documents.js";
+import type { JsonObject, JsonValue } from "./documents.js";
 import { PAYMENT_STATUSES } from "./payment.js";
 import { REFUND_STATUSES } from "./refund.js";
 
@@ -30,7 +30,7 @@ export interface OutboxEvent {
 }
 
 /** What the event log shows, and what webhooks and the broker carry byte for byte. */
-export function eventDocument(event: OutboxEvent): { readonly [name: string]: JsonValue } {
+export function eventDocument(event: OutboxEvent): JsonObject {
   return {
     id: event.id,
     object: "event",

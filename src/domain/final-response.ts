@@ -2,7 +2,7 @@ import type { Applied } from "./apply-change.js";
 import type { Change, ChargeView, EffectAnswer } from "./charge-change.js";
 import {
   JSON_TYPE,
-  type JsonValue,
+  type JsonObject,
   PROBLEM_TYPE,
   type ProblemExtra,
   paymentDocument,
@@ -62,11 +62,7 @@ function effectResponse(view: ChargeView, answer: EffectAnswer, applied: Applied
   }
 }
 
-function document(
-  status: number,
-  body: { readonly [name: string]: JsonValue },
-  location: string,
-): StoredResponse {
+function document(status: number, body: JsonObject, location: string): StoredResponse {
   return { status, headers: { "Content-Type": JSON_TYPE, Location: location }, body: JSON.stringify(body) };
 }
 

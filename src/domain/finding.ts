@@ -1,5 +1,6 @@
 import type { ProviderRefund } from "./provider.js";
 import type { AttemptReference } from "./provider-event.js";
+import type { ReviewReason } from "./review-reason.js";
 
 /** What can differ between our rows and the provider's objects. What each means: docs/reconciliation.md. */
 export const FINDING_KINDS = [
@@ -64,7 +65,7 @@ export type Repair =
   | { readonly type: "nudge"; readonly attempt: AttemptReference }
   | { readonly type: "cancel_object"; readonly attemptId: string; readonly tenantId: string }
   /** A review of the payment opens. */
-  | { readonly type: "flag"; readonly attempt: AttemptReference; readonly reason: string }
+  | { readonly type: "flag"; readonly attempt: AttemptReference; readonly reason: ReviewReason }
   | {
       readonly type: "record_refund";
       readonly charge: AttemptReference;

@@ -136,6 +136,7 @@ function factName(fact: MoneyFact): string {
     case "captured":
       return fact.type;
     case "fee":
+      return feeFactOf(fact.transactionId);
     case "paid_out":
       return `${fact.type}:${fact.transactionId}`;
     case "refunded":
@@ -148,6 +149,11 @@ function factName(fact: MoneyFact): string {
         ? `${fact.type}:${fact.disputeId}`
         : `${fact.type}:${fact.disputeId}:${fact.occurrence}`;
   }
+}
+
+/** The name of the fact that a transaction took a fee: by it the books are asked for the fee. */
+export function feeFactOf(transactionId: string): string {
+  return `fee:${transactionId}`;
 }
 
 type Transfer = Pick<LedgerEntry, "debitAccount" | "creditAccount" | "amount">;

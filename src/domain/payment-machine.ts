@@ -16,7 +16,7 @@ export type PaymentEventType = PaymentEvent["type"];
 
 /**
  * The life of a payment, as data: used only through `transition()`, never as a running actor.
- * `failed` and `canceled` are left by one thing alone: a fetched fact that money moved (contract section 5).
+ * `failed` and `canceled` are left by one thing alone: a fetched fact that money moved.
  */
 export const paymentMachine = setup({
   types: { events: {} as PaymentEvent },

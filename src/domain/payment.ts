@@ -101,6 +101,23 @@ export interface Payment {
   readonly updatedAt: Date;
 }
 
+/** Of a payment that nothing has happened to yet. */
+export const UNTOUCHED = {
+  status: "processing",
+  version: 1,
+  nextAction: null,
+  failure: null,
+  resolution: null,
+  amountCapturable: 0,
+  amountCaptured: 0,
+  amountRefunded: 0,
+  refundReserved: 0,
+  openEffect: null,
+  authorizedUntil: null,
+  cancellationReason: null,
+  disputes: [],
+} as const satisfies Partial<Payment>;
+
 /** The validated input of a payment, defaults applied: what the fingerprint covers. */
 export interface PaymentInput {
   readonly amount: number;

@@ -2,10 +2,19 @@ import type { AttemptKind } from "./attempt.js";
 import type { Payment } from "./payment.js";
 import type { NoticeSubject, ProviderNotice, ProviderRefund } from "./provider.js";
 
-/** What became of a notice's signature and text. `reason` is for our log, never for the sender. */
+/** `outside_tolerance`: a genuine signature, too old or from the future. `malformed`: signed, and no event of the provider's. */
+export type NoticeRefusal =
+  | "secret_missing"
+  | "header_missing"
+  | "header_malformed"
+  | "signature_mismatch"
+  | "outside_tolerance"
+  | "malformed";
+
+/** What became of a notice's signature and text. Of `reason` the sender is told no more than whether it is `malformed`. */
 export type NoticeReading =
   | { readonly ok: true; readonly notice: ProviderNotice }
-  | { readonly ok: false; readonly reason: string };
+  | { readonly ok: false; readonly reason: NoticeRefusal };
 
 /** An attempt as far as a notice needs to know it. */
 export interface AttemptReference {
@@ -84,7 +93,8 @@ export function judgeOutsideRefund(
   return payment.amountCaptured === 0 ? "early" : "refund";
 }
 
-function namesAnother(
+/** Its marks name another attempt or tenant than the one whose object it is. */
+export function namesAnother(
   marker: { readonly attemptId: string | null; readonly tenantId: string | null },
   owner: AttemptReference,
 ): boolean {
@@ -92,27 +102,4 @@ function namesAnother(
     (marker.attemptId !== null && marker.attemptId !== owner.id) ||
     (marker.tenantId !== null && marker.tenantId !== owner.tenantId)
   );
-}
-
-/** Far beyond any setting of tries; keeps the power from overflowing. */
-const MOST_DOUBLINGS = 30;
-
-/** The wait after the `tries`-th failed try, from 1: the upper half of first · 2^(tries-1), at most `mostMs`. */
-export function retryWaitMs(
-  range: { readonly firstMs: number; readonly mostMs: number },
-  tries: number,
-  random: () => number,
-): number {
-  const whole = Math.min(range.firstMs * 2 ** Math.min(tries - 1, MOST_DOUBLINGS), range.mostMs);
-  return Math.max(1, Math.round((whole * (1 + random())) / 2));
-}
-
-/** The wait where a try does not count: the upper half of half the event's age, so it grows without being counted. */
-export function ageWaitMs(
-  range: { readonly firstMs: number; readonly mostMs: number },
-  ageMs: number,
-  random: () => number,
-): number {
-  const whole = Math.min(Math.max(range.firstMs, ageMs / 2), range.mostMs);
-  return Math.max(1, Math.round((whole * (1 + random())) / 2));
 }

@@ -334,13 +334,17 @@ export type AccountOutcome =
   | { readonly type: "known"; readonly accountId: string }
   | { readonly type: "unanswered"; readonly reason: string };
 
+/** Each has an adapter in src/providers. */
+export const PROVIDER_NAMES = ["stripe"] as const;
+export type ProviderName = (typeof PROVIDER_NAMES)[number];
+
 /**
  * The port. Capabilities are kept apart because providers have different ones: looking up by id, looking up by
  * our own reference, replaying a key (a `resend` under the same key while `keyLifetimeMs` lasts), fencing.
  * No method throws for what a provider answers or fails to answer; each ends within the provider timeout.
  */
 export interface PaymentProvider extends ProviderLists {
-  readonly name: string;
+  readonly name: ProviderName;
   readonly livemode: boolean;
   /** A stable digest of the credential, for remembering which account it belongs to. Not the credential. */
   readonly credentialDigest: string;

@@ -5,6 +5,7 @@ import type { ListedTransaction, ProviderDispute, ProviderRefund, ProviderRefund
 import type { AttemptReference } from "./provider-event.js";
 import { isMoving, type Moment, type OurCharge, type SettledBefore } from "./reconcile.js";
 import type { RefundStatus } from "./refund.js";
+import type { ReviewReason } from "./review-reason.js";
 
 /** What we have of a refund, and the attempt that follows it. */
 export interface OurRefund {
@@ -101,7 +102,7 @@ function compareKnownRefund(
       repair,
     },
   ];
-  const flag = (reason: string) => ({ type: "flag", attempt: ours.attempt, reason }) as const;
+  const flag = (reason: ReviewReason) => ({ type: "flag", attempt: ours.attempt, reason }) as const;
   if (!isItsOwn) {
     if (theirs.status === "failed") return [];
     return found(
@@ -180,11 +181,6 @@ export interface TransactionCounterpart {
   readonly fee: Pick<LedgerEntry, "currency" | "debitAccount" | "amount"> | null;
 }
 
-/** The ledger's name of the fee that a charge's transaction took. */
-export function feeFactOf(transactionId: string): string {
-  return `fee:${transactionId}`;
-}
-
 /** What has to be done about one movement of the provider's balance. */
 export type TransactionVerdict =
   | { readonly type: "same" }
@@ -209,7 +205,7 @@ export function compareTransaction(
     case "charge":
       return charge.status === "succeeded" || charge.status === "needs_review"
         ? compareCapture(transaction, charge, fee, settledBefore)
-        : { type: "look", at: "charge", objectId: charge.objectId ?? "" };
+        : { type: "look", at: "charge", objectId: objectOf(charge) };
     case "refund": {
       const isCurrent = refund !== null && (!of.isReversal || refund.status === "failed");
       return isCurrent ? SAME : { type: "look", at: "refund", objectId: of.refundId };
@@ -223,6 +219,12 @@ export function compareTransaction(
   }
 }
 
+/** A movement's charge is found by its object, so it has one. */
+function objectOf({ id, objectId }: OurCharge): string {
+  if (objectId === null) throw new Error(`charge ${id} was found by its object and has none`);
+  return objectId;
+}
+
 function compareCapture(
   transaction: ListedTransaction,
   charge: OurCharge,
@@ -233,7 +235,7 @@ function compareCapture(
   // Where the balance has another currency, its amount says nothing of the payment's.
   const isComparable = transaction.currency === charge.currency;
   if (isComparable && transaction.amount !== charge.amountCaptured) {
-    return { type: "look", at: "charge", objectId: charge.objectId ?? "" };
+    return { type: "look", at: "charge", objectId: objectOf(charge) };
   }
   const difference = compareFee(transaction, charge, fee);
   return difference === null ? SAME : { type: "differs", difference };

@@ -1,7 +1,7 @@
 import { type Difference, NO_REPAIR, type Repair, type Side } from "./finding.js";
 import type { PaymentStatus } from "./payment.js";
 import type { ChargeStatus, ProviderCharge } from "./provider.js";
-import type { AttemptReference } from "./provider-event.js";
+import { type AttemptReference, namesAnother } from "./provider-event.js";
 
 /** What we have of a charge: its attempt and its payment. */
 export interface OurCharge extends AttemptReference {
@@ -35,6 +35,7 @@ export interface ChargeCounterpart {
 /** What changed here after this time is not compared: the provider's answer may be older. Null: everything is. */
 export type SettledBefore = Date | null;
 
+/** When a comparison is made, and of which data. */
 export interface Moment {
   readonly settledBefore: SettledBefore;
   /** No try of a client's can meet an object from before it any more: the provider's keys of that time are gone. */
@@ -248,13 +249,6 @@ export function isMoving(
 ): boolean {
   const isYoung = settledBefore !== null && ours.changedAt.getTime() > settledBefore.getTime();
   return ours.inWork || ours.hasOpenEffect === true || isYoung;
-}
-
-function namesAnother(charge: ProviderCharge, ours: OurCharge): boolean {
-  return (
-    (charge.attemptId !== null && charge.attemptId !== ours.id) ||
-    (charge.tenantId !== null && charge.tenantId !== ours.tenantId)
-  );
 }
 
 function ourSide(ours: OurCharge): Side {

@@ -1,6 +1,6 @@
-import type { Attempt, AttemptKind } from "./attempt.js";
+import { type Attempt, type AttemptKind, lastCallFirstSentAt } from "./attempt.js";
 import type { ChargePolicy } from "./charge-change.js";
-import { type JsonValue, paymentDocument, refundDocument } from "./documents.js";
+import { type JsonObject, paymentDocument, refundDocument } from "./documents.js";
 import type { ReviewResolution } from "./instruction.js";
 import type { Payment, Resolution } from "./payment.js";
 import type { Refund } from "./refund.js";
@@ -56,8 +56,6 @@ export interface ReviewEvidence {
   readonly allowed: readonly AllowedResolution[];
 }
 
-type Document = { readonly [name: string]: JsonValue };
-
 /** Grows with each reason: what a decision names to say which reason it was made for. */
 export function versionOf({ formerReasons }: Pick<Review, "formerReasons">): number {
   return formerReasons.length + 1;
@@ -67,7 +65,7 @@ export function reviewPath(reviewId: string): string {
   return `/v1/reviews/${reviewId}`;
 }
 
-export function reviewDocument(review: Review): Document {
+export function reviewDocument(review: Review): JsonObject {
   return {
     id: review.id,
     object: "review",
@@ -90,7 +88,7 @@ export function reviewDocument(review: Review): Document {
   };
 }
 
-export function reviewEvidenceDocument(evidence: ReviewEvidence): Document {
+export function reviewEvidenceDocument(evidence: ReviewEvidence): JsonObject {
   const { review, payment, refund } = evidence;
   return {
     ...reviewDocument(review),
@@ -102,9 +100,9 @@ export function reviewEvidenceDocument(evidence: ReviewEvidence): Document {
   };
 }
 
-function attemptDocument({ attempt, dueAt, now, policy }: ReviewEvidence): Document {
+function attemptDocument({ attempt, dueAt, now, policy }: ReviewEvidence): JsonObject {
   const { unknownSince } = attempt;
-  const lastCallAt = attempt.effectFirstSentAt ?? attempt.confirmFirstSentAt ?? attempt.createFirstSentAt;
+  const firstSentAt = lastCallFirstSentAt(attempt);
   return {
     id: attempt.id,
     kind: attempt.kind,
@@ -122,7 +120,7 @@ function attemptDocument({ attempt, dueAt, now, policy }: ReviewEvidence): Docum
     fence_first_sent_at: timeOf(attempt.fenceFirstSentAt),
     effect_first_sent_at: timeOf(attempt.effectFirstSentAt),
     key_guards_until:
-      lastCallAt === null ? null : new Date(lastCallAt.getTime() + policy.keyLifetimeMs).toISOString(),
+      firstSentAt === null ? null : new Date(firstSentAt.getTime() + policy.keyLifetimeMs).toISOString(),
     unknown_since: timeOf(unknownSince),
     unknown_for_ms: unknownSince === null ? null : Math.max(0, now.getTime() - unknownSince.getTime()),
     wait_reason: attempt.waitReason,

@@ -1,4 +1,4 @@
-import type { AttemptKind } from "./attempt.js";
+import { type AttemptKind, lastCallFirstSentAt } from "./attempt.js";
 import {
   type AttemptView,
   budgetIsOver,
@@ -6,8 +6,9 @@ import {
   type ChargeView,
   keyLifetimeIsOver,
 } from "./charge-change.js";
-import { isBeforeObject, OBJECT_MISSING } from "./charge-decisions.js";
+import { isBeforeObject, OBJECT_MISSING, OUTCOME_UNKNOWN } from "./charge-decisions.js";
 import { REVIEW_RESOLUTIONS, type ReviewResolution } from "./instruction.js";
+import type { ReviewReason } from "./review-reason.js";
 
 /**
  * Who ends the open review of an attempt, or `returned`: what a person decided cannot be carried out, and the review is
@@ -20,25 +21,22 @@ export function endOfReview(view: ChargeView, change: Change): "fact" | "person"
   return isNews || (change.then.type === "end" && view.attempt.state !== "completed") ? "fact" : null;
 }
 
-/** Says least of all: every other reason tells more, and none gives way to it. */
-const OUTCOME_UNKNOWN = "outcome_unknown";
-
 /** What the provider's object shows, and how much that tells. Every other reason only hinders the asking. */
 const SHOWN_BY_OBJECT: Readonly<Record<string, number>> = {
   provider_object_foreign: 1,
   provider_amount_mismatch: 1,
   paid_after_end: 2,
-};
+} satisfies Partial<Record<ReviewReason, number>>;
 
 /** The reasons that an open review keeps where `reason` is found later; null: any that it has. */
-export function reasonsAbove(reason: string): readonly string[] | null {
+export function reasonsAbove(reason: ReviewReason): readonly string[] | null {
   if (reason === OUTCOME_UNKNOWN) return null;
   const weight = SHOWN_BY_OBJECT[reason] ?? 0;
   return Object.keys(SHOWN_BY_OBJECT).filter((other) => (SHOWN_BY_OBJECT[other] ?? 0) > weight);
 }
 
 /** The object shows what whoever decided because of `decidedFor` has not seen. */
-export function isNewsTo(decidedFor: string | undefined, found: string | null): boolean {
+export function isNewsTo(decidedFor: string | undefined, found: ReviewReason | null): boolean {
   if (decidedFor === undefined || found === null) return false;
   return (SHOWN_BY_OBJECT[found] ?? 0) > (SHOWN_BY_OBJECT[decidedFor] ?? 0);
 }
@@ -108,9 +106,10 @@ function mayNotBePerformed(view: AttemptView): boolean {
  */
 export function isGone(view: AttemptView): boolean {
   const { attempt, payment } = view;
-  const lastSentAt = attempt.effectFirstSentAt ?? attempt.confirmFirstSentAt ?? attempt.createFirstSentAt;
   const isFree = attempt.kind !== "charge" || payment.openEffect === null;
-  return isFree && attempt.waitReason === OBJECT_MISSING && keyLifetimeIsOver(view, lastSentAt);
+  return (
+    isFree && attempt.waitReason === OBJECT_MISSING && keyLifetimeIsOver(view, lastCallFirstSentAt(attempt))
+  );
 }
 
 /** A create or confirm of unknown outcome, in time: past the budget a charge is only ever fenced. */
@@ -131,7 +130,7 @@ export function isFlagAlone({ attempt, payment, refund }: AttemptView): boolean 
 /** The next look at the attempt would find the same again. */
 function comesBack({ attempt, payment }: AttemptView, reason: string): boolean {
   if (attempt.state === "completed" || payment.status === "succeeded") return false;
-  return reason === "outcome_unknown" || reason === attempt.waitReason;
+  return reason === OUTCOME_UNKNOWN || reason === attempt.waitReason;
 }
 
 function effectTakes(view: AttemptView, resolution: ReviewResolution): boolean {

@@ -1,4 +1,4 @@
-import type { JsonValue } from "./documents.js";
+import type { JsonObject } from "./documents.js";
 
 /** One line of a payment's history. */
 export interface TimelineEntry {
@@ -20,7 +20,7 @@ export interface TimelineEntry {
 }
 
 /** As the API and the command line show it. */
-export function timelineEntryDocument(entry: TimelineEntry): { readonly [name: string]: JsonValue } {
+export function timelineEntryDocument(entry: TimelineEntry): JsonObject {
   return {
     id: entry.id,
     object: "timeline_entry",

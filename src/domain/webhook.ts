@@ -1,4 +1,4 @@
-import type { JsonValue } from "./documents.js";
+import type { JsonObject } from "./documents.js";
 
 /** Takes the place of an endpoint's id in the deliveries to the message broker. */
 export const BROKER_ID = "nats";
@@ -80,10 +80,7 @@ export interface WebhookEndpoint {
 }
 
 /** `secret`: shown in the answer that made it, and nowhere else. */
-export function webhookEndpointDocument(
-  endpoint: WebhookEndpoint,
-  secret: string | null = null,
-): { readonly [name: string]: JsonValue } {
+export function webhookEndpointDocument(endpoint: WebhookEndpoint, secret: string | null = null): JsonObject {
   return {
     id: endpoint.id,
     object: "webhook_endpoint",

@@ -16,7 +16,8 @@ const DEFAULT_SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: ADDRESS,
   unix_socket_directories: "",
   max_connections: "100",
-  shared_buffers: "64MB",
+  // What is worked with at a time fits in; more would be the same pages twice, here and in the cache of the system.
+  shared_buffers: "32MB",
   huge_pages: "off",
   jit: "off",
   io_method: "sync",

@@ -7,6 +7,7 @@ import type { Exchange, HttpContext, Work } from "./exchange.js";
 import type { Answer } from "./problem.js";
 import type { RateLimit } from "./rate-limit.js";
 import { bearerTokenOf } from "./request-headers.js";
+import { requireReadable } from "./validate.js";
 
 /** What documents one call of the API. */
 export interface Documented {
@@ -32,7 +33,7 @@ export interface ApiRequest {
   readonly http: HttpContext;
 }
 
-/** Authenticate, limit, and only then let the endpoint validate and act (contract section 3). */
+/** Authenticates, limits, and only then lets the endpoint validate and act. */
 export function endpointWork(deps: Deps, endpoint: Endpoint, rateLimit: RateLimit | null): Work {
   return async (exchange) => {
     const caller = await callerOf(deps, exchange);
@@ -42,6 +43,7 @@ export function endpointWork(deps: Deps, endpoint: Endpoint, rateLimit: RateLimi
     }
     const { http, requestId, traceparent } = exchange;
     if (rateLimit !== null) await rateLimit(http, caller.keyId);
+    requireReadable(http.env.incoming.url ?? "");
     const context: RequestContext = {
       requestId,
       traceparent,

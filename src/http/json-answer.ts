@@ -1,4 +1,5 @@
 import { JSON_TYPE, type JsonValue } from "../domain/documents.js";
+import type { Page } from "../operations/paging.js";
 import type { Answer } from "./problem.js";
 
 export function jsonAnswer(
@@ -7,12 +8,6 @@ export function jsonAnswer(
   headers: Readonly<Record<string, string>> = {},
 ): Answer {
   return { status, headers: { "Content-Type": JSON_TYPE, ...headers }, body: JSON.stringify(document) };
-}
-
-interface Page<T> {
-  readonly data: readonly T[];
-  readonly hasMore: boolean;
-  readonly nextCursor: string | null;
 }
 
 export function listAnswer<T>(page: Page<T>, documentOf: (item: T) => JsonValue): Answer {

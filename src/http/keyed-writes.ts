@@ -1,12 +1,10 @@
 import type { ErrorCode } from "../domain/errors.js";
-import type { KeyedAnswer } from "../operations/keyed-request.js";
-import type { KeyedCall } from "../operations/manage-webhook-endpoints.js";
+import type { KeyedAnswer, KeyedCall } from "../operations/keyed-request.js";
 import type { ApiRequest } from "./endpoint.js";
-import { idempotencyKeyOf, keyedAnswer } from "./keyed.js";
+import { keyedAnswer, keyedCallOf } from "./keyed.js";
 import { keyedHeaders, keyedRequestHeaders } from "./openapi-parts.js";
 import type { Answer } from "./problem.js";
 import { readOptionalJson } from "./read-json.js";
-import { headerLines } from "./request-headers.js";
 import { noQuery } from "./schemas.js";
 import { validated, validatedQuery } from "./validate.js";
 import { noBody } from "./webhook-schemas.js";
@@ -33,10 +31,6 @@ export const keyedWriteHeaders = {
   "Idempotent-Replayed": keyedHeaders["Idempotent-Replayed"],
   "Idempotency-Key-Expires": keyedHeaders["Idempotency-Key-Expires"],
 };
-
-export function keyedCallOf({ caller, context, http }: ApiRequest): KeyedCall {
-  return { caller, context, key: idempotencyKeyOf(headerLines(http.env.incoming, "idempotency-key")) };
-}
 
 /** A keyed call that has no members: no body, or an empty object. */
 export async function bodilessWrite(

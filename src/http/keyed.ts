@@ -1,14 +1,22 @@
 import { PawlError } from "../domain/errors.js";
 import { parseIdempotencyKey } from "../lib/idempotency-key-header.js";
-import type { KeyedAnswer } from "../operations/keyed-request.js";
+import type { KeyedAnswer, KeyedCall } from "../operations/keyed-request.js";
+import type { ApiRequest } from "./endpoint.js";
 import { jsonAnswer } from "./json-answer.js";
-import type { Answer } from "./problem.js";
+import type { ParsedPreference } from "./prefer.js";
+import { type Answer, pawlErrorOf } from "./problem.js";
+import { headerLines } from "./request-headers.js";
 
 /** When to ask again for what is still processing. */
 const PROCESSING_RETRY_AFTER_SECONDS = 2;
 
+/** Throws PawlError idempotency_key_missing or _invalid. */
+export function keyedCallOf({ caller, context, http }: ApiRequest): KeyedCall {
+  return { caller, context, key: idempotencyKeyOf(headerLines(http.env.incoming, "idempotency-key")) };
+}
+
 /** The key of the header's raw lines. Throws PawlError idempotency_key_missing or _invalid. */
-export function idempotencyKeyOf(lines: readonly string[]): string {
+function idempotencyKeyOf(lines: readonly string[]): string {
   const parsed = parseIdempotencyKey(lines);
   switch (parsed.type) {
     case "key":
@@ -20,6 +28,20 @@ export function idempotencyKeyOf(lines: readonly string[]): string {
       );
     case "invalid":
       throw new PawlError("idempotency_key_invalid", parsed.detail);
+  }
+}
+
+/** The answer of an operation that waits as `prefer` says. Its refusals too say what was followed of the preference. */
+export async function answerAsPreferred(
+  { applied }: ParsedPreference,
+  operation: Promise<KeyedAnswer>,
+): Promise<Answer> {
+  try {
+    return keyedAnswer(await operation, applied);
+  } catch (error) {
+    if (applied === null) throw error;
+    const { code, message, extra } = pawlErrorOf(error);
+    throw new PawlError(code, message, { ...extra, preferenceApplied: applied });
   }
 }
 

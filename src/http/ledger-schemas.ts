@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { LEDGER_ACCOUNTS } from "../domain/ledger.js";
-import { listOf } from "./response-schemas.js";
+import { listOf, time } from "./response-schemas.js";
 import { pageQuery } from "./schemas.js";
 import { requiredText } from "./text-schema.js";
 
@@ -48,6 +48,6 @@ export const ledgerEntrySchema = z
     credit_account: account,
     amount: z.int().openapi({ description: "Above 0, in the currency's minor unit." }),
     currency,
-    created_at: z.iso.datetime().openapi({ format: "date-time" }),
+    created_at: time,
   })
   .openapi("LedgerEntry");

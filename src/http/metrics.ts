@@ -1,8 +1,26 @@
 import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
+import { systemClock } from "../lib/clock.js";
 
 /** What the operator's /metrics shows. Other parts of the process add their own gauges to it. */
 export const registry = new Registry();
-collectDefaultMetrics({ register: registry });
+
+/** Before the monitor of the event loop has ticked twice it has nothing to show. */
+const FIRST_SIGHT_MS = 50;
+let observing: Promise<void> | null = null;
+
+/**
+ * Node's own metrics, from the first scrape on: the monitor of the event loop wakes a process a hundred times a second,
+ * which is more than all else that an idle one does. Resolves when there is something to show.
+ */
+export function observeNode(): Promise<void> {
+  observing ??= beginToObserve();
+  return observing;
+}
+
+async function beginToObserve(): Promise<void> {
+  collectDefaultMetrics({ register: registry });
+  await systemClock.sleep(FIRST_SIGHT_MS);
+}
 
 const LABELS = ["method", "route", "status"] as const;
 /** From a replay's fraction of a millisecond to the longest wait a caller may ask for. */

@@ -45,7 +45,7 @@ const text = { type: "string" } as const;
 export const keyedRequestHeaders = z.object({
   "Idempotency-Key": z.string().openapi({
     description:
-      "One key for one intent: 1 to 255 printable ASCII characters, as an RFC 9651 string (in quotes) or bare. Both name the same key; a key with a comma needs the quotes.",
+      "One key for one intent: 1 to 255 printable ASCII characters, as an RFC 9651 string (in quotes) or bare. Both name the same key; a key with a comma needs the quotes. Never a card number.",
     example: '"8e03978e-40d5-43e8-bc93-6894a57f9324"',
   }),
   Prefer: z.string().optional().openapi({

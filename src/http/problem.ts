@@ -26,12 +26,17 @@ const RETRY_AFTER_SECONDS: Readonly<Partial<Record<ErrorCode, number>>> = {
   operation_in_progress: 1,
 };
 
+/** What is no PawlError is a 500. */
+export function pawlErrorOf(error: unknown): PawlError {
+  return error instanceof PawlError ? error : new PawlError("internal_error", "", { cause: error });
+}
+
 /**
  * The only map from an error to an answer. What is no PawlError is a 500, logged with the request id and told to
  * nobody else. Retry-After goes with 429, 503 and the keys in progress alone.
  */
 export function problemAnswer(error: unknown, requestId: string, log: Logger): Answer {
-  const known = error instanceof PawlError ? error : new PawlError("internal_error", "", { cause: error });
+  const known = pawlErrorOf(error);
   const { code, extra } = known;
   const { status } = ERROR_CODES[code];
   if (code === "internal_error") {
@@ -51,6 +56,7 @@ export function problemAnswer(error: unknown, requestId: string, log: Logger): A
   if (retryAfter !== undefined)
     headers["Retry-After"] = String(Math.ceil(extra.retryAfterSeconds ?? retryAfter));
   if (status === 401) headers["WWW-Authenticate"] = 'Bearer realm="pawl"';
+  if (extra.preferenceApplied !== undefined) headers["Preference-Applied"] = extra.preferenceApplied;
   if (extra.allow !== undefined) headers["Allow"] = extra.allow.join(", ");
   if (extra.refund !== undefined) headers["Location"] = refundPath(extra.refund.id);
   else if (extra.payment !== undefined) headers["Location"] = paymentPath(extra.payment.id);

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { containsCardNumber } from "../lib/card-number.js";
 import { newId } from "../lib/ids.js";
 
 const WELL_FORMED_REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
@@ -19,10 +20,15 @@ export function headerLines(incoming: IncomingMessage, lowerCaseName: string): s
   return lines;
 }
 
-/** The caller's X-Request-Id where it is well-formed, else a new one: one id per HTTP attempt. */
+/**
+ * The caller's X-Request-Id where it is well-formed, else a new one: one id per HTTP attempt. What looks like a card number
+ * is none: it would stand in every answer and every line of the log.
+ */
 export function requestIdOf(incoming: IncomingMessage): string {
   const sent = incoming.headers["x-request-id"];
-  return typeof sent === "string" && WELL_FORMED_REQUEST_ID.test(sent) ? sent : newId("req");
+  const isWellFormed =
+    typeof sent === "string" && WELL_FORMED_REQUEST_ID.test(sent) && !containsCardNumber(sent);
+  return isWellFormed ? sent : newId("req");
 }
 
 /** The traceparent where it is valid, else null, as the specification has it: a broken one starts no trace. */

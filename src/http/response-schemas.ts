@@ -5,8 +5,8 @@ import { REFUND_STATUSES } from "../domain/refund.js";
 
 /** What answers look like, for the OpenAPI document. Tests hold the documents that are sent against these. */
 
-const time = z.iso.datetime().openapi({ format: "date-time" });
-const nullableText = z.string().nullable();
+export const time = z.iso.datetime().openapi({ format: "date-time" });
+export const nullableText = z.string().nullable();
 
 const failure = z
   .strictObject({

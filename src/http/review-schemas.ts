@@ -1,12 +1,9 @@
 import { z } from "@hono/zod-openapi";
 import { ATTEMPT_KINDS, ATTEMPT_STATES } from "../domain/attempt.js";
 import { REVIEW_RESOLUTIONS } from "../domain/instruction.js";
-import { paymentSchema, refundSchema, timelineEntrySchema } from "./response-schemas.js";
+import { nullableText, paymentSchema, refundSchema, time, timelineEntrySchema } from "./response-schemas.js";
 import { pageQuery } from "./schemas.js";
 import { optionalText, requiredText } from "./text-schema.js";
-
-const time = z.iso.datetime().openapi({ format: "date-time" });
-const nullableText = z.string().nullable();
 
 export const reviewsQuery = z.strictObject({
   status: z.enum(["open", "closed"], { error: "must be open or closed" }).optional(),

@@ -4,6 +4,7 @@ import { getRequestListener } from "@hono/node-server";
 import { PROBLEM_TYPE, problemDocument } from "../domain/documents.js";
 import { ERROR_CODES, type ErrorCode } from "../domain/errors.js";
 import { newId } from "../lib/ids.js";
+import { headerLines, requestIdOf } from "./request-headers.js";
 
 export interface Server {
   readonly port: number;
@@ -37,6 +38,13 @@ export async function serve(
     errorHandler: () =>
       rawProblem("malformed_request", "The request line or the Host header cannot be read.").response(),
   });
+  const begin = (incoming: IncomingMessage, outgoing: ServerResponse, fault: string | null) => {
+    running.add(outgoing);
+    outgoing.on("close", () => running.delete(outgoing));
+    if (closing) outgoing.setHeader("Connection", "close");
+    if (fault === null) void answer(incoming, outgoing);
+    else rawProblem("malformed_request", fault, requestIdOf(incoming)).end(outgoing);
+  };
   const server = createServer(
     {
       maxHeaderSize: HEADERS_MAX_BYTES,
@@ -44,13 +52,13 @@ export async function serve(
       requestTimeout: REQUEST_TIMEOUT_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+      // Node would answer without a body; what it would refuse is refused in `begin`.
+      requireHostHeader: false,
     },
-    (incoming: IncomingMessage, outgoing: ServerResponse) => {
-      running.add(outgoing);
-      outgoing.on("close", () => running.delete(outgoing));
-      if (closing) outgoing.setHeader("Connection", "close");
-      void answer(incoming, outgoing);
-    },
+    (incoming: IncomingMessage, outgoing: ServerResponse) => begin(incoming, outgoing, faultOfHost(incoming)),
+  );
+  server.on("checkExpectation", (incoming: IncomingMessage, outgoing: ServerResponse) =>
+    begin(incoming, outgoing, "Of all expectations only 100-continue is met."),
   );
   server.on("connection", (socket: Socket) => {
     sockets.add(socket);
@@ -113,19 +121,37 @@ function malformed(code: string | undefined): string {
     : "The request is not valid HTTP.";
 }
 
+/** RFC 9112 section 3.2: none in HTTP/1.1, or more than one, is a 400. Null: no fault. */
+function faultOfHost(incoming: IncomingMessage): string | null {
+  const { length } = headerLines(incoming, "host");
+  if (length === 1 || (length === 0 && incoming.httpVersion === "1.0")) return null;
+  return "A request has exactly one Host header.";
+}
+
+interface RawProblem {
+  response(): Response;
+  bytes(): string;
+  /** What is still to come of the request is read and dropped: how long it is is known, and the next one follows. */
+  end(outgoing: ServerResponse): void;
+}
+
 /** A problem for a request that never reached the app. */
-function rawProblem(code: ErrorCode, detail: string): { response(): Response; bytes(): string } {
-  const requestId = newId("req");
+function rawProblem(code: ErrorCode, detail: string, requestId = newId("req")): RawProblem {
   const { status } = ERROR_CODES[code];
   const body = JSON.stringify(problemDocument(code, detail, { requestId }));
-  const headers = { "Content-Type": PROBLEM_TYPE, "X-Request-Id": requestId, "Cache-Control": "no-store" };
+  const headers = {
+    "Content-Type": PROBLEM_TYPE,
+    "X-Request-Id": requestId,
+    "Cache-Control": "no-store",
+    "Content-Length": String(Buffer.byteLength(body)),
+  };
   return {
     response: () => new Response(body, { status, headers }),
+    end: (outgoing) => outgoing.writeHead(status, headers).end(body),
     bytes: () =>
       [
         `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`,
         ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
-        `Content-Length: ${Buffer.byteLength(body)}`,
         "Connection: close",
         "",
         body,

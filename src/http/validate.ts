@@ -65,6 +65,35 @@ export function validated<T>(schema: z.ZodType<T>, value: unknown): T {
 }
 
 /**
+ * Throws PawlError validation_failed for a request target that is not percent-encoded UTF-8, naming each such parameter
+ * as `?name`: the URL parser would put other characters in its place, and another value would be looked for.
+ */
+export function requireReadable(target: string): void {
+  if (isReadable(target)) return;
+  const start = target.indexOf("?");
+  const parameters = start === -1 ? [] : target.slice(start + 1).split("&");
+  const faults = parameters
+    .filter((parameter) => !isReadable(parameter))
+    .map((parameter) => parameter.split("=", 1)[0] ?? "")
+    .map((name) => fault(isReadable(name) ? `?${decodeURIComponent(name)}` : "?", NOT_READABLE));
+  // Nothing names a piece of the path.
+  const named = faults.length === 0 ? {} : { faults: faults.slice(0, MAX_FAULTS) };
+  throw new PawlError("validation_failed", `The URL ${NOT_READABLE}.`, named);
+}
+
+const NOT_READABLE = "must be percent-encoded UTF-8";
+
+function isReadable(encoded: string): boolean {
+  if (!encoded.includes("%")) return true;
+  try {
+    decodeURIComponent(encoded);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
  * The query as `schema` has it. Throws PawlError validation_failed naming each parameter that is unknown, repeated or
  * wrong as `?name`.
  */

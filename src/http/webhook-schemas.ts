@@ -1,10 +1,9 @@
 import { z } from "@hono/zod-openapi";
 import { EVENT_TYPES } from "../domain/events.js";
 import { DELIVERY_FAULTS } from "../domain/webhook.js";
+import { nullableText, time } from "./response-schemas.js";
 import { requiredText } from "./text-schema.js";
 
-const time = z.iso.datetime().openapi({ format: "date-time" });
-const nullableText = z.string().nullable();
 const EVENTS_RULE = "must be an array of one or more event types, each once";
 
 const eventTypes = z

@@ -1,7 +1,8 @@
 /**
- * Finds texts that look like a primary account number (ISO/IEC 7812): 12 to 19 digits, bare or in groups divided by
- * spaces or dashes, with a network's prefix and length and a right Luhn digit. Kept out on purpose, because ordinary
- * references would be refused by chance: digits inside a word (hexadecimal ids), UUIDs, and numbers after a `+` (phones).
+ * Finds texts that look like a primary account number (ISO/IEC 7812): 12 to 19 digits, bare, in groups divided by spaces or
+ * dashes, or in the groups of a card divided by dots or slashes, with a network's prefix and length and a right Luhn digit.
+ * Kept out on purpose, because ordinary references would be refused by chance: digits inside a word (hexadecimal ids),
+ * UUIDs, and numbers after a `+` (phones).
  */
 
 /** [prefix from, prefix to, allowed lengths], by network. Sources: the networks' published BIN tables. */
@@ -42,20 +43,55 @@ const LONGEST = 19;
 const LONGEST_PHONE = 15;
 /** Below this, only bare digits count: grouped, they are phone numbers far more often than cards. */
 const SHORTEST_GROUPED = 14;
-const SEPARATORS = "[ \\u00a0\\u2010-\\u2015-]{1,3}";
-const ENOUGH_DIGITS = /(?:\d[ \u00a0\u2010-\u2015-]{0,3}){12}/;
-const RUN = new RegExp(`(?<![\\p{L}\\p{N}])\\+?\\d+(?:${SEPARATORS}\\d+)*(?![\\p{L}\\p{N}])`, "gu");
-const UUID = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi;
+const SPACES = " \\u00a0\\u2010-\\u2015-";
+const ENOUGH_DIGITS = new RegExp(`(?:\\d[./${SPACES}]{0,3}){${SHORTEST}}`);
+const RUN = runOf(`[${SPACES}]`);
+/** Dots and slashes divide dates, amounts, versions, paths and tax numbers as well: so it has to be grouped as cards are. */
+const DIVIDED_RUN = runOf(`[./${SPACES}]`);
+const PRINTED_GROUPS: readonly (readonly number[])[] = [
+  [4, 4, 4, 4],
+  [4, 4, 4, 4, 1],
+  [4, 4, 4, 4, 2],
+  [4, 4, 4, 4, 3],
+  [4, 6, 5],
+  [4, 6, 4],
+  [4, 4, 4, 3],
+  [4, 4, 4, 2],
+  [6, 13],
+];
+const UUID = /(?<![0-9a-f])[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![0-9a-f])/gi;
 
 /** Whether a card number stands somewhere in `text`. Linear in its length. */
 export function containsCardNumber(text: string): boolean {
   if (!ENOUGH_DIGITS.test(text)) return false;
-  for (const [run] of text.replace(UUID, "?").matchAll(RUN)) {
-    const groups = run.match(/\d+/g) ?? [];
-    const isPhone = run.startsWith("+") && groups.join("").length <= LONGEST_PHONE;
-    if (!isPhone && runHoldsCardNumber(groups)) return true;
-  }
-  return false;
+  const searched = text.replace(UUID, "?");
+  return (
+    runsIn(searched, RUN).some(runHoldsCardNumber) ||
+    runsIn(searched, DIVIDED_RUN).some(runHoldsPrintedNumber)
+  );
+}
+
+function runOf(divider: string): RegExp {
+  return new RegExp(`(?<![\\p{L}\\p{N}])\\+?\\d+(?:${divider}{1,3}\\d+)*(?![\\p{L}\\p{N}])`, "gu");
+}
+
+/** The groups of each run of digits that is no phone number. */
+function runsIn(text: string, run: RegExp): (readonly string[])[] {
+  return [...text.matchAll(run)].flatMap(([found]) => {
+    const groups = found.match(/\d+/g) ?? [];
+    const isPhone = found.startsWith("+") && groups.join("").length <= LONGEST_PHONE;
+    return isPhone ? [] : [groups];
+  });
+}
+
+function runHoldsPrintedNumber(groups: readonly string[]): boolean {
+  return groups.some((_, first) =>
+    PRINTED_GROUPS.some(
+      (lengths) =>
+        lengths.every((length, at) => groups[first + at]?.length === length) &&
+        isCardNumber(groups.slice(first, first + lengths.length).join("")),
+    ),
+  );
 }
 
 /** A card number starts and ends at a group's edge: "1234 1234 1234 1234 12/28" is one and an expiry date. */

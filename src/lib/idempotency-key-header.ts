@@ -1,4 +1,5 @@
 import { parseItem } from "structured-headers";
+import { containsCardNumber } from "./card-number.js";
 
 export type ParsedKey =
   | { readonly type: "key"; readonly key: string }
@@ -8,9 +9,9 @@ export type ParsedKey =
 const PRINTABLE_ASCII = /^[\x20-\x7e]{1,255}$/;
 
 /**
- * The key that the header lines (values without the white space around them, as HTTP parsers give them) named `Idempotency-Key` carry. Two forms name the same key: an RFC 9651 string
- * (`"8e03…"`, backslash escapes `"` and `\`) and the bare text. A bare text with a comma is refused, since a proxy that
- * joins two lines makes just that; in quotes a comma is a character like any other.
+ * The key that lines named `Idempotency-Key` carry, without the white space around them, as HTTP parsers give them. Two
+ * forms name the same key: an RFC 9651 string (`"8e03…"`, backslash escapes `"` and `\`) and the bare text. A bare text with
+ * a comma is refused, since a proxy that joins two lines makes just that; in quotes a comma is as any other character.
  */
 export function parseIdempotencyKey(lines: readonly string[]): ParsedKey {
   const [line] = lines;
@@ -25,6 +26,8 @@ export function parseIdempotencyKey(lines: readonly string[]): ParsedKey {
   if (!quoted && key.includes(",")) {
     return invalid("The header was sent more than once, or the key holds a comma: put such a key in quotes.");
   }
+  if (containsCardNumber(key))
+    return invalid("The key looks like a card number, which is never accepted. A UUID is a good key.");
   return { type: "key", key };
 }
 

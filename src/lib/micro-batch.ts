@@ -78,6 +78,9 @@ export class MicroBatch<Item, Result> {
   async #run(batch: Waiting<Item, Result>[]): Promise<void> {
     try {
       const results = await this.#options.run(batch.map((waiting) => waiting.item));
+      if (results.length !== batch.length) {
+        throw new Error(`${batch.length} items came back as ${results.length} results`);
+      }
       batch.forEach((waiting, at) => waiting.resolve(results[at] as Result));
     } catch (error) {
       if (batch.length > 1 && this.#options.runsAlone(error)) {

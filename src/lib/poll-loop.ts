@@ -1,7 +1,9 @@
+import { once } from "node:events";
 import type { Clock } from "./clock.js";
 
 export interface PollLoopOptions {
-  readonly intervalMs: number;
+  /** Null: no round comes by itself, only when woken. */
+  readonly intervalMs: number | null;
   readonly clock: Clock;
   /** One round; `true`: there may be more work at once. */
   run(): Promise<boolean>;
@@ -19,7 +21,7 @@ export interface PollLoop {
 
 /**
  * Rounds one after another: at once when woken or when the last one said so, else after `intervalMs`. A round that
- * fails is reported and followed by the interval, so a failing loop cannot spin.
+ * fails is reported and followed by the interval, so a failing loop cannot spin. The first round comes at the start.
  */
 export function startPollLoop(options: PollLoopOptions): PollLoop {
   const stopping = new AbortController();
@@ -45,7 +47,8 @@ export function startPollLoop(options: PollLoopOptions): PollLoop {
       const again = await round();
       if (again || woken || stopping.signal.aborted) continue;
       nap = new AbortController();
-      await options.clock.sleep(options.intervalMs, nap.signal);
+      if (options.intervalMs === null) await once(nap.signal, "abort");
+      else await options.clock.sleep(options.intervalMs, nap.signal);
       nap = null;
     }
   };

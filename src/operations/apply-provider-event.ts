@@ -1,11 +1,11 @@
+import { ageWaitMs, backoffMs } from "../domain/backoff.js";
+import { LONGEST_WAIT_MS } from "../domain/charge-decisions.js";
 import type { NoticeSubject } from "../domain/provider.js";
 import {
   type AttemptReference,
-  ageWaitMs,
   type ChargeVerdict,
   judgeCharge,
   judgeRefund,
-  retryWaitMs,
 } from "../domain/provider-event.js";
 import { findAttempt, findChargeOfObject } from "../store/attempt-references.js";
 import { withDatabase } from "../store/db.js";
@@ -26,8 +26,6 @@ import { recordPayout } from "./record-payout.js";
 const FOREIGN = "provider_object_foreign";
 /** A second object with an attempt's marker, on which money has moved. */
 const STRAY = "provider_object_stray";
-/** However long the provider asks us to wait. */
-const LONGEST_WAIT_MS = 300_000;
 
 /**
  * One try of a stored event that this worker has claimed. What it says is never believed: it tells which object to
@@ -178,9 +176,7 @@ async function tryAgain(
   }
   const range = { firstMs: settings.retryFirstMs, mostMs: settings.retryMostMs };
   const ageMs = event.claimedAt.getTime() - event.receivedAt.getTime();
-  const ownMs = uncounted
-    ? ageWaitMs(range, ageMs, Math.random)
-    : retryWaitMs(range, event.tries, Math.random);
+  const ownMs = uncounted ? ageWaitMs(range, ageMs, Math.random) : backoffMs(range, event.tries, Math.random);
   const ms = Math.min(Math.max(ownMs, retryAfterMs ?? 0), LONGEST_WAIT_MS);
   await withDatabase(() => deferEvent(deps.db.sql, event, { ms, outcome: reason, uncounted }));
   deps.meter.providerEvent("deferred");

@@ -1,6 +1,12 @@
 import type { StoredResponse } from "../domain/documents.js";
 import type { Payment } from "../domain/payment.js";
 import type { Refund } from "../domain/refund.js";
+import type { Clock } from "../lib/clock.js";
+import type { Logger } from "../lib/log.js";
+import { type PollLoop, startPollLoop } from "../lib/poll-loop.js";
+import { type Database, withDatabase } from "../store/db.js";
+import { listen } from "../store/notify.js";
+import { readSettled } from "../store/payments.js";
 
 /** An outcome as the worker of this process wrote it, or `elsewhere`: another process did, so it must be read. */
 export type Settled =
@@ -72,4 +78,33 @@ export class OutcomeHub {
       return first === undefined ? [] : [{ tenantId: first.tenantId, attemptId }];
     });
   }
+}
+
+/** How often waiting callers are looked after when no notice comes: behind a pooler none does. */
+const OUTCOME_POLL_MS = 250;
+
+interface Watching {
+  readonly db: Database;
+  readonly outcomes: OutcomeHub;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Wakes callers that wait here for what another process does, until the loop is stopped. */
+export async function watchOutcomes({ db, outcomes, clock, log }: Watching): Promise<PollLoop> {
+  await listen(db, "pawl_outcomes", (ids) => {
+    for (const id of ids) outcomes.wake(id, { type: "elsewhere" });
+  });
+  return startPollLoop({
+    intervalMs: OUTCOME_POLL_MS,
+    clock,
+    run: async () => {
+      const waited = outcomes.waitedFor();
+      if (waited.length === 0) return false;
+      const settled = await withDatabase(() => readSettled(db.sql, waited));
+      for (const id of settled) outcomes.wake(id, { type: "elsewhere" });
+      return false;
+    },
+    onError: (error) => log.warn({ err: error }, "outcomes could not be looked up"),
+  });
 }

@@ -1,12 +1,8 @@
 import type { Difference } from "../domain/finding.js";
+import { feeFactOf } from "../domain/ledger.js";
 import type { ListedEvent, ListedTransaction, PageOutcome, PageRequest } from "../domain/provider.js";
 import { compareCharge } from "../domain/reconcile.js";
-import {
-  compareDispute,
-  compareRefund,
-  compareTransaction,
-  feeFactOf,
-} from "../domain/reconcile-after-charge.js";
+import { compareDispute, compareRefund, compareTransaction } from "../domain/reconcile-after-charge.js";
 import { type ReadCharge, readFacts, readOwners, readRefundsOf } from "../store/counterparts.js";
 import { withDatabase } from "../store/db.js";
 import type { FoundDifference } from "../store/reconciliation.js";
@@ -32,7 +28,7 @@ export async function compareDisputes(held: HeldRun, position: Position): Promis
     const kept = charge?.disputes.find(({ id }) => id === dispute.id) ?? null;
     return compareDispute(dispute, charge, kept, held.settledBefore);
   });
-  return stepOf(position, page, page.items.length, await repairFindings(held, found));
+  return stepOf(position, page, await repairFindings(held, found));
 }
 
 /** One page of the movements of the provider's balance against our books. */
@@ -45,7 +41,7 @@ export async function compareTransactions(held: HeldRun, position: Position): Pr
   const compare = await readBooks(held, page.items);
   const found: Difference[] = [];
   for (const transaction of page.items) found.push(...(await compare(transaction)));
-  return stepOf(position, page, page.items.length, await repairFindings(held, found));
+  return stepOf(position, page, await repairFindings(held, found));
 }
 
 /** What our books have of these movements; where they tell of another state than ours, their object is asked about. */
@@ -115,7 +111,7 @@ export async function takeUndelivered(held: HeldRun, position: Position): Promis
     const received = await takeNotice(deps, event.notice, event.payload);
     if (received.type === "stored") findings.push(takenIn(event));
   }
-  return stepOf(position, page, page.items.length, findings);
+  return stepOf(position, page, findings);
 }
 
 /** Stripe tries to deliver an event for up to three days (docs.stripe.com/webhooks, "Retry behavior"). */
@@ -135,7 +131,7 @@ export async function takePayouts(held: HeldRun, position: Position): Promise<Ph
     await held.keep();
     await takeNotice(deps, event.notice, event.payload);
   }
-  return stepOf(position, page, page.items.length, []);
+  return stepOf(position, page, []);
 }
 
 function takenIn({ notice }: ListedEvent): FoundDifference {
@@ -161,11 +157,10 @@ function request(held: HeldRun, { after }: Position): PageRequest {
 function stepOf<Item>(
   position: Position,
   page: PageOf<Item>,
-  objects: number,
   findings: readonly FoundDifference[],
 ): PhaseStep {
   const next = page.next === null ? null : { ...nextPhase(position), after: page.next };
-  return { objects, findings, position: next };
+  return { objects: page.items.length, findings, position: next };
 }
 
 function chargeIdOf({ of }: ListedTransaction): string | null {

@@ -1,8 +1,8 @@
 import type { Difference } from "../domain/finding.js";
-import type { Evidence } from "../domain/provider.js";
 import { firstIdAt, type IdPrefix } from "../lib/ids.js";
 import type { BandRows, IdBand } from "../store/counterparts.js";
 import { withDatabase } from "../store/db.js";
+import type { ProviderAnswer } from "./provider-event-steps.js";
 import type { HeldRun, Position } from "./reconcile-run.js";
 
 /** Rows of ours that are read in one step. */
@@ -16,11 +16,13 @@ const NO_ROWS = { rows: [], isAll: true } as const;
 /** Rows of ours that may name an object of the provider's. Their ids tell when they were made. */
 export interface OwnRows<Row> {
   readonly prefix: IdPrefix;
+  /** What `ask` is counted as. */
+  readonly question: "get" | "get_refund";
   read(band: IdBand): Promise<BandRows<Row>>;
   rowId(row: Row): string;
   /** Null: there is none to ask about. */
   objectId(row: Row): string | null;
-  ask(objectId: string): Promise<{ readonly type: string; readonly evidence: Evidence }>;
+  ask(objectId: string): Promise<ProviderAnswer>;
   missing(row: Row, objectId: string): Difference;
 }
 
@@ -62,7 +64,7 @@ export async function lookForMissing<Row>(
     if (objectId !== null && !held.recent.has(objectId)) {
       if (asked === MOST_ASKED) return { missing, left: reached, from };
       asked += 1;
-      const answer = await held.askAbout(objectId, "get", () => own.ask(objectId));
+      const answer = await held.askAbout(objectId, own.question, () => own.ask(objectId));
       if (answer?.type === "missing") missing.push(own.missing(row, objectId));
     }
     reached = own.rowId(row);

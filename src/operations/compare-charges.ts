@@ -25,6 +25,7 @@ export async function compareCharges(held: HeldRun, position: Position): Promise
   const found = position.isCompared ? [] : await comparePage(held, page);
   const band = await lookForMissing(held, position, page, {
     prefix: "pay",
+    question: "get",
     read: (ids) => readChargesInBand(deps.db.sql, held.account, ids),
     rowId: ({ ours }) => ours.paymentId,
     objectId: ({ objectId }) => objectId,

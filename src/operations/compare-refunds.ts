@@ -29,6 +29,7 @@ export async function compareRefunds(held: HeldRun, position: Position): Promise
   const found = position.isCompared ? [] : await comparePage(held, page.items);
   const band = await lookForMissing(held, position, page, {
     prefix: "re",
+    question: "get_refund",
     read: (ids) => readRefundsInBand(deps.db.sql, held.account, ids),
     rowId: ({ ours }) => ours.refundId,
     objectId: ({ objectId }) => objectId,

@@ -5,13 +5,15 @@ import { type AcceptRow, acceptRetry } from "../store/accept.js";
 import { violatedConstraint, withDatabase } from "../store/db.js";
 import { readOrderHolder } from "../store/payments.js";
 import { acceptedPayment, acceptRow, type CreateRequest } from "./accept-row.js";
-import type { Caller, Deps, RequestContext } from "./deps.js";
+import { attemptIdsOf } from "./attempt-id.js";
+import type { Deps } from "./deps.js";
 import {
   answerFromKey,
-  attemptIdsOf,
   expired,
   inProgress,
   type KeyedAnswer,
+  type KeyedCall,
+  keyNameOf,
   processing,
   RETRY_AFTER_SECONDS,
   readFormerKey,
@@ -34,22 +36,12 @@ const MOST_LOOKS = 5;
  */
 export async function createPayment(
   deps: Deps,
-  caller: Caller,
-  context: RequestContext,
-  idempotencyKey: string,
+  call: KeyedCall,
   input: PaymentInput,
   wait: WaitPreference,
 ): Promise<KeyedAnswer> {
-  const print = fingerprint(CREATE_PAYMENT, [], input);
-  const request: CreateRequest = {
-    caller,
-    context,
-    operation: CREATE_PAYMENT,
-    key: idempotencyKey,
-    input,
-    fingerprint: print,
-    wait,
-  };
+  const operation = CREATE_PAYMENT;
+  const request = { ...call, operation, fingerprint: fingerprint(operation, [], input), input, wait };
   for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
     const first = deps.recovery.isRecovering() ? null : await runFirst(deps, request);
     const answer = first ?? (await answerFromRecord(deps, request));
@@ -64,7 +56,9 @@ export async function createPayment(
 
 /** Accepts the request as the key's first; null: key, derived attempt or order id stands already. */
 async function runFirst(deps: Deps, request: CreateRequest): Promise<KeyedAnswer | null> {
-  const [own, ...others] = deps.accepter.searchesRuns ? attemptIdsOf(deps, request) : [];
+  const [own, ...others] = deps.accepter.searchesRuns
+    ? attemptIdsOf(deps.installationSecret, keyNameOf(request))
+    : [];
   return runWithoutRecord(deps, request, 1, own === undefined ? null : others);
 }
 

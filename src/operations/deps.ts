@@ -15,10 +15,10 @@ import type { RecoveryWatch } from "./recovery-watch.js";
 /** A named point between two steps; tests make a process die or stop there. Does nothing in production. */
 export type Probe = (name: string) => void | Promise<void>;
 
-/** Whom an attempt that has just been accepted, or is due soon, is told to. */
+/** Who is told that there is work: the workers of this process, or else those of another. */
 export interface DueSignal {
   /** An attempt is due now. */
-  accepted(): void;
+  dueNow(): void;
   /** An attempt of this process's workers is due in `ms`. */
   dueIn(ms: number): void;
   /** An event of the provider's has been stored. */

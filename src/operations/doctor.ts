@@ -27,6 +27,7 @@ const MINUTE_MS = 60_000;
 const FIRST_WINDOW_MS = 15 * MINUTE_MS;
 /** Ids are made by the clocks of many processes, and rows are committed after their ids were made. */
 const OVERLAP_MS = MINUTE_MS;
+
 /** So much work is one round. */
 export interface RoundLimits {
   /** Pages of what is new. What is left over, the next round goes on with. */

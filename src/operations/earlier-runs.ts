@@ -1,9 +1,9 @@
 import type { Attempt } from "../domain/attempt.js";
 import { isBeforeObject } from "../domain/charge-decisions.js";
-import { type EarlierRuns, judgeEarlierRuns, MOST_RUNS, mindsEarlierRuns } from "../domain/earlier-runs.js";
+import { type EarlierRuns, judgeEarlierRuns, mindsEarlierRuns } from "../domain/earlier-runs.js";
 import { hurryEarlierRuns } from "../store/attempts.js";
 import { withDatabase } from "../store/db.js";
-import { attemptIdOf } from "./attempt-id.js";
+import { attemptIdsOf } from "./attempt-id.js";
 import type { Deps } from "./deps.js";
 
 /**
@@ -18,9 +18,9 @@ export async function earlierRunsOf(
   const isUnsent = attempt.kind !== "charge" || isBeforeObject(attempt.state);
   if (!mindsEarlierRuns(attempt) || !isUnsent) return "harmless";
   const { tenantId, operation, idempotencyKey: key, run: own } = attempt;
-  const runs = Array.from({ length: MOST_RUNS }, (_, at) => at + 1).filter((run) => run !== own);
-  const ids = runs.map((run) => attemptIdOf(deps.installationSecret, { tenantId, operation, key }, run));
+  const all = attemptIdsOf(deps.installationSecret, { tenantId, operation, key });
+  const ids = all.filter((_, at) => at + 1 !== own);
   const earlier = judgeEarlierRuns(await withDatabase(() => hurryEarlierRuns(deps.db.sql, tenantId, ids)));
-  if (earlier === "open") deps.due.accepted();
+  if (earlier === "open") deps.due.dueNow();
   return earlier;
 }

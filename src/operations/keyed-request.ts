@@ -1,6 +1,6 @@
 import {
   JSON_TYPE,
-  type JsonValue,
+  type JsonObject,
   paymentDocument,
   paymentPath,
   refundDocument,
@@ -15,7 +15,7 @@ import { withDatabase } from "../store/db.js";
 import { type KeyRecord, readKey } from "../store/idempotency-keys.js";
 import { readPayment, readStandingAttempts, type StandingAttempt } from "../store/payments.js";
 import { readRefund } from "../store/refunds.js";
-import { attemptIdOf } from "./attempt-id.js";
+import { attemptIdOf, attemptIdsOf } from "./attempt-id.js";
 import type { Settled } from "./await-outcome.js";
 import type { Caller, Deps, RequestContext } from "./deps.js";
 
@@ -35,16 +35,20 @@ export type KeyedAnswer =
   /** The work goes on: the resource as it is, and where to look for it. */
   | {
       readonly type: "processing";
-      readonly document: { readonly [name: string]: JsonValue };
+      readonly document: JsonObject;
       readonly location: string;
     };
 
-/** A request under an Idempotency-Key whose effect is made by a worker. The identity is (tenant, operation, key). */
-export interface KeyedRequest {
+/** Who asks, and under which Idempotency-Key. */
+export interface KeyedCall {
   readonly caller: Caller;
   readonly context: RequestContext;
-  readonly operation: string;
   readonly key: string;
+}
+
+/** A request under an Idempotency-Key whose effect is made by a worker. The identity is (tenant, operation, key). */
+export interface KeyedRequest extends KeyedCall {
+  readonly operation: string;
   readonly fingerprint: string;
   readonly wait: WaitPreference;
 }
@@ -73,7 +77,7 @@ export async function readFormerKey(
   after = 0,
 ): Promise<FormerKey<Former>> {
   const runs = new Map(
-    attemptIdsOf(deps, request)
+    attemptIdsOf(deps.installationSecret, keyNameOf(request))
       .map((id, at) => [id, at + 1] as const)
       .slice(after),
   );
@@ -89,7 +93,7 @@ type Former = StandingAttempt & FormerRun;
  * record stands by now, since another request was accepted in between.
  */
 export async function refusalOfFormerKey(deps: Deps, request: KeyedRequest): Promise<PawlError | null> {
-  const ids = attemptIdsOf(deps, request);
+  const ids = attemptIdsOf(deps.installationSecret, keyNameOf(request));
   const former = await withDatabase(() => readStandingAttempts(deps.db.sql, request.caller.tenantId, ids));
   const newest = former.toSorted((one, other) => ids.indexOf(one.id) - ids.indexOf(other.id)).at(-1);
   if (newest === undefined) return null;
@@ -105,12 +109,6 @@ export async function refusalOfAttempt(
   const { tenantId } = request.caller;
   const [former] = await withDatabase(() => readStandingAttempts(deps.db.sql, tenantId, [attemptId]));
   return former === undefined ? null : expired(former.payment);
-}
-
-/** Of all runs that the key can have, in order. */
-export function attemptIdsOf(deps: Deps, request: KeyedRequest): string[] {
-  const name = keyNameOf(request);
-  return Array.from({ length: MOST_RUNS }, (_, at) => attemptIdOf(deps.installationSecret, name, at + 1));
 }
 
 /** Accepts the request as this run of its key. */
@@ -168,7 +166,7 @@ export async function waitForOutcome(
 ): Promise<KeyedAnswer> {
   const { caller, context, wait } = request;
   const settling = deps.outcomes.wait(caller.tenantId, accepted.attemptId, wait.waitMs, context.signal);
-  deps.due.accepted();
+  deps.due.dueNow();
   const settled = await settling;
   if (settled !== null) return answerFromOutcome(deps, request, accepted, settled, false);
   // What ended while the wait did is still answered as ended.

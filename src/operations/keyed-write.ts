@@ -1,18 +1,15 @@
-import { JSON_TYPE, type JsonValue, type StoredResponse } from "../domain/documents.js";
+import { JSON_TYPE, type JsonObject, type StoredResponse } from "../domain/documents.js";
 import { PawlError } from "../domain/errors.js";
 import { fingerprint } from "../lib/fingerprint.js";
 import { withDatabase } from "../store/db.js";
 import { type KeyName, type KeyRecord, readKey } from "../store/idempotency-keys.js";
 import { claimAnswered, type KeyedChange } from "../store/key-claims.js";
-import type { Caller, Deps, RequestContext } from "./deps.js";
-import type { KeyedAnswer } from "./keyed-request.js";
+import type { Deps } from "./deps.js";
+import type { KeyedAnswer, KeyedCall } from "./keyed-request.js";
 
 /** A request under an Idempotency-Key whose whole effect is one statement of ours. */
-export interface KeyedWrite {
-  readonly caller: Caller;
-  readonly context: RequestContext;
+export interface KeyedWrite extends KeyedCall {
   readonly operation: string;
-  readonly key: string;
   /** With `input` what makes two requests under one key the same. */
   readonly pathIds: readonly string[];
   readonly input: unknown;
@@ -31,9 +28,9 @@ export interface KeyedEffect {
   readonly change: KeyedChange;
   readonly status: number;
   readonly location: string;
-  readonly document: { readonly [name: string]: JsonValue };
+  readonly document: JsonObject;
   /** Members that the first answer alone shows: in the stored one they are as `document` has them. */
-  readonly shownOnce?: { readonly [name: string]: JsonValue };
+  readonly shownOnce?: JsonObject;
 }
 
 type FinalAnswer = KeyedAnswer & { readonly type: "final" };

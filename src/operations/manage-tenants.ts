@@ -25,6 +25,10 @@ export function listTenants(deps: TenantDeps): Promise<store.Tenant[]> {
   return withDatabase(() => store.listTenants(deps.db));
 }
 
+export async function hasTenant(deps: TenantDeps, tenantId: string): Promise<boolean> {
+  return (await withDatabase(() => store.readTenant(deps.db, tenantId))) !== null;
+}
+
 /** Null: there is no such tenant. */
 export async function createApiKey(
   deps: TenantDeps,

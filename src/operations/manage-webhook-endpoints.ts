@@ -4,8 +4,8 @@ import { type WebhookEndpoint, webhookEndpointDocument, webhookEndpointPath } fr
 import { newId } from "../lib/ids.js";
 import { withDatabase } from "../store/db.js";
 import * as store from "../store/webhook-endpoints.js";
-import type { Caller, Deps, RequestContext } from "./deps.js";
-import type { KeyedAnswer } from "./keyed-request.js";
+import type { Caller, Deps } from "./deps.js";
+import type { KeyedAnswer, KeyedCall } from "./keyed-request.js";
 import { type KeyedEffect, keyedWrite } from "./keyed-write.js";
 
 export const CREATE_WEBHOOK_ENDPOINT = "webhook_endpoints.create";
@@ -23,13 +23,6 @@ const SECRET_BYTES = 32;
 const MOST_HASTENED = 10_000;
 
 type Doing = Pick<Deps, "db" | "settings" | "webhooks">;
-
-/** A keyed request of a tenant's. */
-export interface KeyedCall {
-  readonly caller: Caller;
-  readonly context: RequestContext;
-  readonly key: string;
-}
 
 export interface WebhookEndpointInput {
   readonly url: string;

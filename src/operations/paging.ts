@@ -1,4 +1,5 @@
 import { PawlError } from "../domain/errors.js";
+import type { IdPrefix } from "../lib/ids.js";
 
 export interface PageRequest {
   /** 1–100. */
@@ -15,11 +16,14 @@ export interface Page<Item> {
 /** A cursor is the id that the last page ended with, in base64url, so that nobody builds one by hand. */
 const CURSOR_SHAPE = /^[a-z]{2,4}_[0-9a-f]{32}$/;
 
-/** The id that the last page ended with. Throws validation_failed for what no list has given. */
-export function readCursor(cursor: string | null): string | null {
+/**
+ * The id that the last page ended with. Throws validation_failed for what no list of such ids has given: behind another
+ * list's cursor nothing would follow, or everything.
+ */
+export function readCursor(cursor: string | null, prefix: IdPrefix): string | null {
   if (cursor === null) return null;
   const id = Buffer.from(cursor, "base64url").toString("latin1");
-  if (CURSOR_SHAPE.test(id)) return id;
+  if (CURSOR_SHAPE.test(id) && id.startsWith(`${prefix}_`)) return id;
   throw new PawlError("validation_failed", "The cursor is not one that a list has given.", {
     faults: [{ pointer: "?cursor", detail: "is not a cursor of this list" }],
   });

@@ -1,6 +1,7 @@
 import type { Evidence } from "../domain/provider.js";
 import type { AttemptReference } from "../domain/provider-event.js";
 import { reasonsAbove } from "../domain/review.js";
+import type { ReviewReason } from "../domain/review-reason.js";
 import { newId } from "../lib/ids.js";
 import { withDatabase } from "../store/db.js";
 import { flagPayment } from "../store/outside-facts.js";
@@ -9,8 +10,8 @@ import type { Deps } from "./deps.js";
 
 /** What one try of an event came to. */
 export type Applied =
-  /** Its effects and the end of its row are committed, in one statement. */
-  | { readonly type: "done"; readonly outcome: string }
+  /** Its effects and the end of its row are committed, in one statement. `flagged`: they are a review, and nothing else. */
+  | { readonly type: "done"; readonly outcome: string; readonly flagged?: true }
   /** It has no effect; its row is still to be ended. */
   | { readonly type: "nothing"; readonly outcome: string }
   /** About somebody else's object; its row is not to be kept. */
@@ -28,13 +29,14 @@ export type Applied =
 /** A row that the effects need was held, or moved on, each time they were about to be written. */
 export const BUSY: Applied = { type: "again", reason: "payment_busy" };
 
-interface Answer {
+/** What any question to the provider comes to. */
+export interface ProviderAnswer {
   readonly type: string;
   readonly evidence: Evidence;
 }
 
 /** One question to the provider, with no transaction open. */
-export async function askProvider<A extends Answer>(
+export async function askProvider<A extends ProviderAnswer>(
   deps: Deps,
   name: string,
   question: () => Promise<A>,
@@ -71,7 +73,7 @@ export function unanswered(
 /** The attempt asks the provider itself, under its own fence: no event writes a state. */
 export async function nudge(deps: Deps, event: ClaimedEvent, attempt: AttemptReference): Promise<Applied> {
   if (!(await withDatabase(() => nudgeAttempt(deps.db.sql, event, attempt)))) return BUSY;
-  deps.due.accepted();
+  deps.due.dueNow();
   return { type: "done", outcome: "nudged" };
 }
 
@@ -86,7 +88,7 @@ export async function flag(
   deps: Deps,
   event: ClaimedEvent,
   attempt: AttemptReference,
-  reason: string,
+  reason: ReviewReason,
   otherObjectId: string | null,
 ): Promise<Applied> {
   const flagged = await withDatabase(() =>
@@ -110,5 +112,5 @@ export async function flag(
     { payment: attempt.paymentId, attempt: attempt.id, event: event.eventId, reason },
     "provider event needs a person",
   );
-  return { type: "done", outcome: reason };
+  return { type: "done", outcome: reason, flagged: true };
 }

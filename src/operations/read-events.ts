@@ -22,7 +22,7 @@ export async function listEvents(
   caller: Caller,
   page: PageRequest,
 ): Promise<Page<OutboxEvent>> {
-  const before = readCursor(page.cursor);
+  const before = readCursor(page.cursor, "evt");
   const rows = await withDatabase(() =>
     store.listEvents(deps.db.sql, caller.tenantId, { limit: page.limit + 1, before }),
   );

@@ -20,7 +20,7 @@ export async function listPayments(
   filter: store.PaymentFilter,
   page: PageRequest,
 ): Promise<Page<Payment>> {
-  const before = readCursor(page.cursor);
+  const before = readCursor(page.cursor, "pay");
   const rows = await withDatabase(() =>
     store.listPayments(deps.db.sql, caller.tenantId, filter, { limit: page.limit + 1, before }),
   );
@@ -35,7 +35,7 @@ export async function getTimeline(
   page: PageRequest,
 ): Promise<Page<TimelineEntry>> {
   await getPayment(deps, caller, paymentId);
-  const after = readCursor(page.cursor);
+  const after = readCursor(page.cursor, "tl");
   const rows = await withDatabase(() =>
     store.readTimeline(deps.db.sql, caller.tenantId, paymentId, { limit: page.limit + 1, after }),
   );

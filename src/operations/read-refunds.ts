@@ -20,7 +20,7 @@ export async function listRefunds(
   page: PageRequest,
 ): Promise<Page<RefundView>> {
   await getPayment(deps, caller, paymentId);
-  const before = readCursor(page.cursor);
+  const before = readCursor(page.cursor, "re");
   const rows = await withDatabase(() =>
     listRefundsOfPayment(deps.db.sql, caller.tenantId, paymentId, { limit: page.limit + 1, before }),
   );

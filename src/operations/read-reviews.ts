@@ -31,7 +31,7 @@ export async function listReviews(
   filter: { readonly status?: "open" | "closed" | undefined },
   page: PageRequest,
 ): Promise<Page<Review>> {
-  const before = readCursor(page.cursor);
+  const before = readCursor(page.cursor, "rev");
   const rows = await withDatabase(() =>
     store.listReviews(deps.db.sql, caller.tenantId, filter, { limit: page.limit + 1, before }),
   );

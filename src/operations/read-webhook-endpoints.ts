@@ -24,7 +24,7 @@ export async function listWebhookEndpoints(
   caller: Caller,
   page: PageRequest,
 ): Promise<Page<WebhookEndpoint>> {
-  const before = readCursor(page.cursor);
+  const before = readCursor(page.cursor, "we");
   const rows = await withDatabase(() =>
     listEndpoints(deps.db.sql, caller.tenantId, { limit: page.limit + 1, before }),
   );
@@ -38,7 +38,7 @@ export async function listDeliveries(
   endpointId: string,
   page: PageRequest,
 ): Promise<Page<Delivery>> {
-  const before = readCursor(page.cursor);
+  const before = readCursor(page.cursor, "evt");
   const endpoint = await getWebhookEndpoint(deps, caller, endpointId);
   const rows = await withDatabase(() =>
     readDeliveries(deps.db.sql, endpoint, { limit: page.limit + 1, before }),

@@ -1,4 +1,5 @@
 import type { NoticeSubject, ProviderNotice } from "../domain/provider.js";
+import type { NoticeRefusal } from "../domain/provider-event.js";
 import { findChargeOfObject, tenantExists } from "../store/attempt-references.js";
 import { withDatabase } from "../store/db.js";
 import { insertProviderEvent } from "../store/provider-events.js";
@@ -11,8 +12,8 @@ export type Received =
   | { readonly type: "duplicate" }
   /** Not for us: acknowledged, so that it is not sent again, and nothing is kept. */
   | { readonly type: "ignored"; readonly reason: "not_followed" | "other_mode" | "not_ours" }
-  /** Not signed by the provider, or not readable. */
-  | { readonly type: "refused"; readonly reason: string };
+  /** Not signed by the provider; or `malformed`: signed, and no event. */
+  | { readonly type: "refused"; readonly reason: NoticeRefusal };
 
 /**
  * Takes in one event of the provider's: `rawBody` as it came, `signature` every value of its header. Makes no call to
@@ -35,7 +36,7 @@ async function receive(deps: Deps, rawBody: Uint8Array, signature: readonly stri
     return { type: "refused", reason: reading.reason };
   }
   const payload = textOf(rawBody);
-  if (payload === null) return { type: "refused", reason: "not_utf8" };
+  if (payload === null) return { type: "refused", reason: "malformed" };
   return takeNotice(deps, reading.notice, payload);
 }
 

@@ -1,5 +1,5 @@
 import type { Difference } from "../domain/finding.js";
-import type { Evidence } from "../domain/provider.js";
+import type { LookupOutcome } from "../domain/provider.js";
 import type { Moment, SettledBefore } from "../domain/reconcile.js";
 import { withDatabase } from "../store/db.js";
 import type { ClaimedEvent } from "../store/provider-events.js";
@@ -12,7 +12,7 @@ import {
   renewRun,
 } from "../store/reconciliation.js";
 import type { Deps } from "./deps.js";
-import { askProvider, RECONCILIATION } from "./provider-event-steps.js";
+import { askProvider, type ProviderAnswer, RECONCILIATION } from "./provider-event-steps.js";
 
 /** What a run goes through, in this order. */
 export const PHASES = [
@@ -88,6 +88,12 @@ export interface PhaseStep {
   readonly position: Position | null;
   /** There is nothing to do before something else has happened. */
   readonly waits?: true;
+}
+
+type UnansweredOutcome = Extract<LookupOutcome, { readonly type: "unanswered" }>;
+
+function isUnanswered(answer: ProviderAnswer): answer is UnansweredOutcome {
+  return answer.type === "unanswered";
 }
 
 /** The provider did not answer, so the step is made again. */
@@ -232,11 +238,11 @@ export class HeldRun {
    * A question about one object, which must not hide all others behind it. Null: it has had no answer each time that the
    * step was made, and is left out. Throws Unanswered, RunLost.
    */
-  async askAbout<A extends { readonly type: string; readonly evidence: Evidence }>(
+  async askAbout<Answered extends ProviderAnswer>(
     objectId: string,
     name: string,
-    question: () => Promise<A>,
-  ): Promise<Exclude<A, { readonly type: "unanswered" }> | null> {
+    question: () => Promise<Answered | UnansweredOutcome>,
+  ): Promise<Answered | null> {
     try {
       return await this.ask(name, question);
     } catch (error) {
@@ -248,19 +254,13 @@ export class HeldRun {
   }
 
   /** One question, under the lease. Throws Unanswered, RunLost. */
-  async ask<A extends { readonly type: string; readonly evidence: Evidence }>(
+  async ask<Answered extends ProviderAnswer>(
     name: string,
-    question: () => Promise<A>,
-  ): Promise<Exclude<A, { readonly type: "unanswered" }>> {
+    question: () => Promise<Answered | UnansweredOutcome>,
+  ): Promise<Answered> {
     await this.keep();
     const answer = await askProvider(this.deps, name, question);
-    if (answer.type === "unanswered") {
-      const { reason, retryAfterMs } = answer as unknown as {
-        readonly reason: string;
-        readonly retryAfterMs: number | null;
-      };
-      throw new Unanswered(reason, retryAfterMs);
-    }
-    return answer as Exclude<A, { readonly type: "unanswered" }>;
+    if (isUnanswered(answer)) throw new Unanswered(answer.reason, answer.retryAfterMs);
+    return answer;
   }
 }

@@ -1,5 +1,6 @@
 import { PawlError } from "../domain/errors.js";
 import { newId } from "../lib/ids.js";
+import { errorText } from "../lib/log.js";
 import { withDatabase } from "../store/db.js";
 import {
   type ClaimedRun,
@@ -157,7 +158,7 @@ export class Comparison {
       if (!(error instanceof Unanswered)) {
         deps.log.error({ err: error, run: run.id, phase }, "reconciliation: a step failed");
         // A step that can never be made must not keep every later comparison from beginning.
-        return this.#afterFailure(held.run, phase, `failed here: ${String(error)}`, null);
+        return this.#afterFailure(held.run, phase, `failed here: ${errorText(error)}`, null);
       }
       if (this.#mayBeLeftOut(run, phase, error.reason)) return this.#leaveOut(held.run, phase);
       const reason = `the provider did not answer (${error.reason})`;
@@ -276,6 +277,7 @@ export class Comparison {
     return view.type === "known" ? view.accountId : null;
   }
 
+  /** Throws service_unavailable where the provider does not tell whose credential this is. */
   async accountOrThrow(): Promise<string> {
     const account = await this.#account();
     if (account !== null) return account;

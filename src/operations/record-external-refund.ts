@@ -33,6 +33,13 @@ export async function recordExternalRefund(
   charge: AttemptReference,
 ): Promise<Applied> {
   const { sql } = deps.db;
+  const told = {
+    provider: event.provider,
+    eventId: event.eventId,
+    outcome: RECORDED,
+    operation: OPERATION,
+    reason: "refunded_outside",
+  };
   for (let writes = 0; writes < MOST_WRITES; writes += 1) {
     const known = await withDatabase(() => findAttemptOfRefund(sql, charge, refund.id));
     if (known !== null) return nudge(deps, event, known);
@@ -41,36 +48,39 @@ export async function recordExternalRefund(
     // A capture, cancel or lapse elsewhere may be told by nothing else.
     if (is === "release") return nudge(deps, event, charge);
     if (is === "early") return { type: "again", reason: "capture_not_known" };
-    const record = recordOf(deps, reading, refund);
+    const name = { tenantId: reading.payment.tenantId, operation: OPERATION, key: refund.id };
+    const record = refundToFollow(reading, refund, attemptIdOf(deps.installationSecret, name, 1));
     if (record === null) return flag(deps, event, charge, "outside_refund_mismatch", refund.id);
     await deps.probe("before_fact_written");
-    const row = rowOf(event, reading, record, charge);
+    const row = rowToFollow(told, reading, record, charge);
     if (await withDatabase(() => writeOutsideFact(sql, row))) {
-      deps.due.accepted();
+      deps.due.dueNow();
       return { type: "done", outcome: RECORDED };
     }
   }
   return BUSY;
 }
 
-/** Null: an amount that cannot be this payment's. */
-function recordOf(deps: Deps, { payment, now }: PaymentReading, refund: ProviderRefund): Refund | null {
-  if (refund.amount === null || refund.currency !== payment.currency) return null;
-  const { tenantId } = payment;
-  const name = { tenantId, operation: OPERATION, key: refund.id };
+/** The row of a refund that is known by the provider's object alone. Null: an amount that cannot be this payment's. */
+export function refundToFollow(
+  { payment, now }: PaymentReading,
+  found: ProviderRefund,
+  attemptId: string,
+): Refund | null {
+  if (found.amount === null || found.currency !== payment.currency) return null;
   return {
-    tenantId,
+    tenantId: payment.tenantId,
     id: newId("re"),
     paymentId: payment.id,
-    attemptId: attemptIdOf(deps.installationSecret, name, 1),
+    attemptId,
     status: "processing",
     version: 1,
-    amount: refund.amount,
-    currency: refund.currency,
+    amount: found.amount,
+    currency: found.currency,
     reason: null,
     metadata: {},
     provider: payment.provider,
-    providerRefundId: refund.id,
+    providerRefundId: found.id,
     failure: null,
     external: true,
     createdAt: now,
@@ -78,16 +88,26 @@ function recordOf(deps: Deps, { payment, now }: PaymentReading, refund: Provider
   };
 }
 
-function rowOf(
-  event: ClaimedEvent,
+/** Who tells of a refund, and as what: `operation` of its attempt, `reason` for the timeline. */
+interface ToldRefund {
+  readonly provider: string;
+  readonly eventId: string;
+  readonly outcome: string;
+  readonly operation: string;
+  readonly reason: string;
+}
+
+/** What is written of it, with an attempt that is due: no money is booked before the provider was asked. */
+export function rowToFollow(
+  told: ToldRefund,
   { payment, now }: PaymentReading,
   refund: Refund,
   charge: AttemptReference,
 ): OutsideFactRow {
   return {
-    provider: event.provider,
-    event_id: event.eventId,
-    outcome: RECORDED,
+    provider: told.provider,
+    event_id: told.eventId,
+    outcome: told.outcome,
     tenant_id: payment.tenantId,
     payment_id: payment.id,
     from_version: payment.version,
@@ -97,7 +117,7 @@ function rowOf(
       id: refund.id,
       attempt_id: refund.attemptId,
       charge_attempt_id: charge.id,
-      operation: OPERATION,
+      operation: told.operation,
       amount: refund.amount,
       currency: refund.currency,
       provider_refund_id: refund.providerRefundId ?? "",
@@ -109,7 +129,7 @@ function rowOf(
         kind: "transition",
         refund_id: refund.id,
         to_status: refund.status,
-        reason: "refunded_outside",
+        reason: told.reason,
         attempt_id: refund.attemptId,
         outcome: null,
         provider_request_id: null,

@@ -5,8 +5,8 @@ import { paymentEventDocument, refundDocument, type StoredResponse } from "../do
 import { finalResponse } from "../domain/final-response.js";
 import { type LedgerEntry, postingsOf } from "../domain/ledger.js";
 import { moneyFactsOf } from "../domain/money-facts.js";
-import type { ProviderCall } from "../domain/provider.js";
 import { endOfReview, reasonsAbove } from "../domain/review.js";
+import type { ReviewReason } from "../domain/review-reason.js";
 import { newId } from "../lib/ids.js";
 import type {
   AdvanceRow,
@@ -25,6 +25,15 @@ export interface Sent {
   readonly sentAt: Date | null;
 }
 
+/** A decision, and what it makes of the rows that it was made from. */
+interface Decided extends Sent {
+  readonly view: ChargeView;
+  readonly change: Change;
+  readonly applied: Applied;
+  /** The key's answer, where the decision is its last word. */
+  readonly response: StoredResponse | null;
+}
+
 /**
  * Commits a decision: attempt, payment, timeline, event, review and stored response together. Null: the fence, the
  * state or the payment's version had moved on, nothing was written, and this worker must leave the attempt alone.
@@ -37,20 +46,18 @@ export async function recordOutcome(
 ): Promise<Applied | null> {
   const applied = applyChange(view, change);
   const response = finalResponse(view, change, applied);
-  const row = advanceRow(deps, view, change, applied, response, sent);
-  const advanced = await deps.advances.add(row);
+  const decided: Decided = { view, change, applied, response, ...sent };
+  const advanced = await deps.advances.add(advanceRow(deps, decided));
   if (advanced === null) return null;
-  tellOthers(deps, view, change, applied, { response, keyExpiresAt: advanced.keyExpiresAt });
+  tellOthers(deps, decided, advanced.keyExpiresAt);
   return applied;
 }
 
 /** What follows a commit: nothing of it is needed for the outcome to stand. */
 function tellOthers(
   deps: Deps,
-  view: ChargeView,
-  change: Change,
-  applied: Applied,
-  answer: { readonly response: StoredResponse | null; readonly keyExpiresAt: Date | null },
+  { view, change, applied, response }: Decided,
+  keyExpiresAt: Date | null,
 ): void {
   const { attempt } = view;
   const about = { payment: view.payment.id, attempt: attempt.id, reason: change.reason };
@@ -70,14 +77,16 @@ function tellOthers(
   const settled =
     change.answer !== undefined || refundMoved || (paymentMoved && payment.status !== "processing");
   // Only what this write has stored is the key's answer: one that was completed before keeps its own.
-  const stored = answer.keyExpiresAt === null ? { response: null, keyExpiresAt: null } : answer;
-  if (settled) deps.outcomes.settle(attempt.id, { type: "here", payment, refund, ...stored });
+  const stored = keyExpiresAt === null ? null : response;
+  if (settled) {
+    deps.outcomes.settle(attempt.id, { type: "here", payment, refund, response: stored, keyExpiresAt });
+  }
 }
 
 /** Says again, with the fence, that this worker goes on: renews the lease and changes nothing else. */
 export async function renewLease(deps: Deps, view: ChargeView, isForSend: boolean): Promise<boolean> {
   const { attempt, payment } = view;
-  const unmoved: Change = {
+  const change: Change = {
     attemptEvents: [],
     attempt: unchanged(attempt),
     paymentEvent: null,
@@ -94,20 +103,14 @@ export async function renewLease(deps: Deps, view: ChargeView, isForSend: boolea
     refund: view.refund,
     refundMoved: false,
   };
-  const row = advanceRow(deps, view, unmoved, applied, null, { sentAt: null });
+  const row = advanceRow(deps, { view, change, applied, response: null, sentAt: null });
   // Whatever became of the payment meanwhile: it is the attempt that is held.
   const renewal = { ...row, from_version: null, in_place_only: isForSend && !view.recovering };
   return (await deps.advances.add(renewal)) !== null;
 }
 
-function advanceRow(
-  deps: Deps,
-  view: ChargeView,
-  change: Change,
-  applied: Applied,
-  response: StoredResponse | null,
-  sent: Sent,
-): AdvanceRow {
+function advanceRow(deps: Deps, decided: Decided): AdvanceRow {
+  const { view, change, applied, response } = decided;
   const { attempt, payment } = applied;
   const holdsLease = change.then.type === "send" || change.then.type === "ask";
   const reviewEnd = endOfReview(view, change);
@@ -139,7 +142,7 @@ function advanceRow(
     idempotency_key: attempt.idempotencyKey,
     run: attempt.run,
     key: keyWrite(deps, change, response),
-    timeline: timelineRows(view, change, applied, sent),
+    timeline: timelineRows(decided),
     event: eventRow(view, applied),
     review: change.review === null ? null : reviewWrite(change.review),
     close_review: reviewEnd === "fact" || reviewEnd === "person",
@@ -147,7 +150,7 @@ function advanceRow(
   };
 }
 
-function reviewWrite(reason: string): ReviewWrite {
+function reviewWrite(reason: ReviewReason): ReviewWrite {
   return { id: newId("rev"), reason, yields_to: reasonsAbove(reason)?.join(",") ?? null };
 }
 
@@ -215,7 +218,7 @@ function keyWrite(deps: Deps, change: Change, response: StoredResponse | null): 
 }
 
 /** One row a commit: the transition where there is one, else the send or question that is worth keeping. */
-function timelineRows(view: ChargeView, change: Change, applied: Applied, sent: Sent): TimelineRow[] {
+function timelineRows({ view, change, applied, sentAt }: Decided): TimelineRow[] {
   const { refund, payment } = applied;
   const ofRefund = refund !== null && refund.status !== view.refund?.status;
   const from = ofRefund ? view.refund?.status : view.payment.status;
@@ -232,10 +235,10 @@ function timelineRows(view: ChargeView, change: Change, applied: Applied, sent: 
       to_status: moved ? to : null,
       reason: change.reason,
       call: note?.call ?? null,
-      provider_key: note?.kind === "send" ? providerKey(view.attempt, note.call as ProviderCall) : null,
+      provider_key: note?.kind === "send" ? providerKey(view.attempt, note.call) : null,
       outcome: note?.outcome ?? null,
       provider_request_id: note?.evidence?.requestId ?? null,
-      sent_at: sent.sentAt?.toISOString() ?? null,
+      sent_at: sentAt?.toISOString() ?? null,
     },
   ];
 }

@@ -1,9 +1,8 @@
 import { PawlError } from "../domain/errors.js";
 import { readRedelivery, redelivering } from "../store/outbox.js";
 import type { Deps } from "./deps.js";
-import type { KeyedAnswer } from "./keyed-request.js";
+import type { KeyedAnswer, KeyedCall } from "./keyed-request.js";
 import { keyedWrite } from "./keyed-write.js";
-import type { KeyedCall } from "./manage-webhook-endpoints.js";
 
 export const REDELIVER_EVENT = "events.redeliver";
 

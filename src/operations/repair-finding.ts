@@ -105,14 +105,13 @@ async function attemptRepair(
     case "record_refund": {
       const applied = await recordExternalRefund(deps, event, repair.refund, repair.charge);
       if (applied.type === "again") return BUSY;
-      const isRecorded = applied.type === "done" && applied.outcome !== "outside_refund_mismatch";
-      return isRecorded ? DONE : OPEN;
+      return applied.type === "done" && applied.flagged !== true ? DONE : OPEN;
     }
     case "record_dispute": {
       const applied = await recordDispute(deps, event, repair.disputeId);
       if (applied.type === "again") return { state: "open", note: applied.reason };
-      const isTold = applied.type === "done" || applied.type === "nothing";
-      return isTold && applied.outcome !== "provider_amount_mismatch" ? DONE : OPEN;
+      const isRecorded = applied.type === "done" && applied.flagged !== true;
+      return isRecorded || applied.type === "nothing" ? DONE : OPEN;
     }
     case "rebuild_payment": {
       if (charge === null || !(await mayRebuild(held))) return OPEN;

@@ -18,10 +18,11 @@ import {
 import { violatedConstraint, withDatabase } from "../store/db.js";
 import { readPayment } from "../store/payments.js";
 import { attemptIdOf } from "./attempt-id.js";
-import type { Caller, Deps, RequestContext } from "./deps.js";
+import type { Deps } from "./deps.js";
 import {
   answerFromKey,
   type KeyedAnswer,
+  type KeyedCall,
   type KeyedRequest,
   keyNameOf,
   processing,
@@ -58,28 +59,17 @@ interface Request extends KeyedRequest {
  */
 export async function requestEffect(
   deps: Deps,
-  caller: Caller,
-  context: RequestContext,
-  idempotencyKey: string,
+  call: KeyedCall,
   paymentId: string,
   asked: EffectRequest,
   wait: WaitPreference,
 ): Promise<KeyedAnswer> {
-  const payment = await withDatabase(() => readPayment(deps.db.sql, caller.tenantId, paymentId));
+  const payment = await withDatabase(() => readPayment(deps.db.sql, call.caller.tenantId, paymentId));
   if (payment === null) throw noSuchPayment();
   const operation = EFFECT_OPERATIONS[asked.kind];
   const effect = withoutDefaults(asked, payment);
   const print = fingerprint(operation, [paymentId], effect);
-  const request: Request = {
-    caller,
-    context,
-    operation,
-    key: idempotencyKey,
-    fingerprint: print,
-    wait,
-    paymentId,
-    effect,
-  };
+  const request: Request = { ...call, operation, fingerprint: print, wait, paymentId, effect };
   for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
     const record = await readKeyOf(deps, request);
     const answer =

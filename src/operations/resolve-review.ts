@@ -7,9 +7,8 @@ import { withDatabase } from "../store/db.js";
 import * as store from "../store/reviews.js";
 import { chargePolicyOf } from "./charge-policy.js";
 import type { Deps } from "./deps.js";
-import type { KeyedAnswer } from "./keyed-request.js";
+import type { KeyedAnswer, KeyedCall } from "./keyed-request.js";
 import { keyedWrite } from "./keyed-write.js";
-import type { KeyedCall } from "./manage-webhook-endpoints.js";
 import { findReview, takenBy } from "./read-reviews.js";
 
 export const RESOLVE_REVIEW = "reviews.resolve";
@@ -62,7 +61,7 @@ export async function resolveReview(
       return { status: 200, location: reviewPath(reviewId), document: reviewDocument(review), change };
     },
   });
-  if (!answer.replayed) deps.due.accepted();
+  if (!answer.replayed) deps.due.dueNow();
   return answer;
 }
 

@@ -39,6 +39,8 @@ interface Held {
   view: ChargeView;
   /** Taken before the statement that granted the lease went out, so it never overstates what is left of it. */
   leasedAtMs: number;
+  /** The database's time of the claim, carried forward by the monotonic clock: no worker's wall clock decides anything. */
+  now(): Date;
 }
 
 /**
@@ -58,16 +60,15 @@ export async function runAttempt(deps: Deps, claimed: ClaimedAttempt, claimedAtM
       earlierRuns: "open",
     },
     leasedAtMs: claimedAtMs,
+    now: () => new Date(claimed.claimedAt.getTime() + (deps.clock.monotonicMs() - claimedAtMs)),
   };
   const earlierRuns = await recordPatiently(deps, held, () => earlierRunsOf(deps, attempt));
   held.view = { ...held.view, earlierRuns };
-  // The database's time of the claim, carried forward by the monotonic clock: no worker's wall clock decides anything.
-  const now = () => new Date(claimed.claimedAt.getTime() + (deps.clock.monotonicMs() - claimedAtMs));
   await deps.probe("after_claim");
   const account = deps.account.current();
   let step: Then | Decision | null = begin(held.view, account, claimed.markedNow);
   for (let steps = 0; step !== null && steps < MOST_STEPS; steps += 1) {
-    step = await takeStep(deps, held, step, now);
+    step = await takeStep(deps, held, step);
   }
 }
 
@@ -85,57 +86,39 @@ function begin(view: ChargeView, account: AccountView, markedNow: boolean): Then
 }
 
 /** One step; null: nothing more to do now, or the attempt is no longer ours. */
-async function takeStep(
-  deps: Deps,
-  held: Held,
-  step: Then | Decision,
-  now: () => Date,
-): Promise<Then | null> {
-  if (typeof step === "function") return commit(deps, held, step, null, now);
+async function takeStep(deps: Deps, held: Held, step: Then | Decision): Promise<Then | null> {
+  if (typeof step === "function") return commit(deps, held, step, null);
   switch (step.type) {
     case "end":
     case "wait":
       return null;
-    case "send": {
-      const isLate = () => isTooLate({ ...held.view, now: now() }, step.call);
-      const called = await callProvider(
-        deps,
-        held,
-        step.call,
-        () => sendCall(deps.provider, held.view, step.call),
-        now,
-        isLate,
-      );
-      if (called === null) return null;
-      // Decided in time, but a pause came between: it is asked about, never sent late.
-      if (called === "late") return commit(deps, held, leftUnsent, null, now);
-      return commit(
-        deps,
-        held,
-        (view) => decideAfterSend(view, step.call, called.outcome),
-        called.sentAt,
-        now,
-      );
-    }
-    case "ask": {
-      const called = await callProvider(
-        deps,
-        held,
-        step.question,
-        () => askQuestion(deps.provider, held.view, step.question),
-        now,
-      );
-      if (called === null || called === "late") return null;
-      return commit(
-        deps,
-        held,
-        (view) => decideAfterLookup(view, step.question, called.outcome),
-        called.sentAt,
-        now,
-        isAboutOwnObject(step.question) ? null : step,
-      );
-    }
+    case "send":
+      return send(deps, held, step.call);
+    case "ask":
+      return ask(deps, held, step);
   }
+}
+
+async function send(deps: Deps, held: Held, call: ProviderCall): Promise<Then | null> {
+  await deps.probe(`before_${call}`);
+  if (!(await leaseCovers(deps, held, true))) return null;
+  // Decided in time, but a pause came between: it is asked about, never sent late.
+  if (isTooLate({ ...held.view, now: held.now() }, call)) return commit(deps, held, leftUnsent, null);
+  const { outcome, sentAt } = await callProvider(deps, held, call, () =>
+    sendCall(deps.provider, held.view, call),
+  );
+  return commit(deps, held, (view) => decideAfterSend(view, call, outcome), sentAt);
+}
+
+async function ask(deps: Deps, held: Held, step: Then & { readonly type: "ask" }): Promise<Then | null> {
+  const { question } = step;
+  await deps.probe(`before_${question}`);
+  if (!(await leaseCovers(deps, held, false))) return null;
+  const { outcome, sentAt } = await callProvider(deps, held, question, () =>
+    askQuestion(deps.provider, held.view, question),
+  );
+  const again = isAboutOwnObject(question) ? null : step;
+  return commit(deps, held, (view) => decideAfterLookup(view, question, outcome), sentAt, again);
 }
 
 /** No confirm after the budget, no refund after its key's lifetime: however short the way from deciding to sending. */
@@ -148,7 +131,7 @@ function leftUnsent(view: ChargeView): Change {
   return view.attempt.kind === "charge" ? leftUnknown(view, "get") : effectLeftUnknown(view);
 }
 
-/** One call, with no transaction open; `isLate` of a send. Null: the lease does not cover it, and nothing was sent. */
+/** One call, with no transaction open. `sentAt`: the database's time, just before it went out. */
 async function callProvider<
   Outcome extends SendOutcome | LookupOutcome | RefundSendOutcome | RefundLookupOutcome,
 >(
@@ -156,19 +139,14 @@ async function callProvider<
   held: Held,
   name: ProviderCall | Question,
   call: () => Promise<Outcome>,
-  now: () => Date,
-  isLate: (() => boolean) | null = null,
-): Promise<{ readonly outcome: Outcome; readonly sentAt: Date } | "late" | null> {
-  await deps.probe(`before_${name}`);
-  if (!(await leaseCovers(deps, held, isLate !== null))) return null;
-  if (isLate?.() === true) return "late";
-  const sentAt = now();
+): Promise<{ readonly outcome: Outcome; readonly sentAt: Date }> {
+  const sentAt = held.now();
   const beganMs = deps.clock.monotonicMs();
   const outcome = await call();
   deps.meter.providerCall(name, outcome.type, (deps.clock.monotonicMs() - beganMs) / 1_000);
   await deps.probe(`after_${name}`);
   deps.account.noteAnswer(outcome.evidence.httpStatus);
-  held.view = { ...held.view, now: now() };
+  held.view = { ...held.view, now: held.now() };
   return { outcome, sentAt };
 }
 
@@ -186,14 +164,13 @@ function isAboutOwnObject(question: Question): boolean {
 async function commit(
   deps: Deps,
   held: Held,
-  decide: (view: ChargeView) => Change,
+  decide: Decision,
   sentAt: Date | null,
-  now: () => Date,
   again: Then | null = null,
 ): Promise<Then | null> {
   for (let tries = 0; tries < MOST_DECISIONS; tries += 1) {
     const beforeMs = deps.clock.monotonicMs();
-    const view = await viewToDecide(deps, held, now);
+    const view = await viewToDecide(deps, held);
     const change = decide(view);
     const applied = await recordPatiently(deps, held, () => recordOutcome(deps, view, change, { sentAt }));
     if (applied !== null) {
@@ -219,8 +196,8 @@ async function commit(
 }
 
 /** A row that would be believed by itself is one only where the database is still the one that it was written in. */
-async function viewToDecide(deps: Deps, held: Held, now: () => Date): Promise<ChargeView> {
-  const view = { ...held.view, now: now(), recovering: deps.recovery.isRecovering() };
+async function viewToDecide(deps: Deps, held: Held): Promise<ChargeView> {
+  const view = { ...held.view, now: held.now(), recovering: deps.recovery.isRecovering() };
   if (!provenByRow(view)) return view;
   await recordPatiently(deps, held, () => deps.recovery.check());
   return { ...view, recovering: deps.recovery.isRecovering() };

@@ -1,11 +1,11 @@
 import { closedAs, type Difference, type Repair, type Side } from "../domain/finding.js";
+import { feeFactOf } from "../domain/ledger.js";
 import type { ListedCharge, PageOutcome, PageRequest } from "../domain/provider.js";
 import { compareCharge, missingThere } from "../domain/reconcile.js";
 import {
   compareDispute,
   compareFee,
   compareRefund,
-  feeFactOf,
   refundMissingThere,
 } from "../domain/reconcile-after-charge.js";
 import { type ReadCharge, readFacts, readOwners, readRefundsOf } from "../store/counterparts.js";
@@ -20,6 +20,8 @@ import { type Repaired, repairFinding } from "./repair-finding.js";
 const MOST_READ = 200;
 /** Looked at in one step, each with a question or two. */
 const MOST_LOOKED_AT = 20;
+/** Of the objects that were made in one second: far more than any account makes. */
+const MOST_PAGES = 100;
 /** What has been asked to mend a difference is given so long before the run says that it stands. */
 const PATIENCE_MS = 20_000;
 /** Longer in a recovery, which takes in all that it can: meanwhile nothing is sent. */
@@ -112,13 +114,15 @@ async function listedCharge(held: HeldRun, difference: Difference): Promise<List
   if (difference.repair.type !== "rebuild_payment" || held.run.trigger !== "recover" || madeAt === null)
     return null;
   const { provider } = held.deps;
-  for (let cursor: string | null = null; ; ) {
+  let cursor: string | null = null;
+  for (let pages = 0; pages < MOST_PAGES; pages += 1) {
     const request: PageRequest = { createdFrom: madeAt, createdTo: madeAt, cursor };
     const page: ChargePage = await held.ask("list_charges", () => provider.listCharges(request));
     const listed = page.items.find(({ id }) => id === difference.objectId);
     if (listed !== undefined || page.next === null) return listed ?? null;
     cursor = page.next;
   }
+  return null;
 }
 
 /** What the try came to is told in the finding's own sentence, behind the difference's. */

@@ -10,6 +10,7 @@ import { StripeFailure } from "./errors.js";
 import { readFaultRule } from "./fault-input.js";
 import { type HeldSelector } from "./held-requests.js";
 import { ControlError, given, JsonReader } from "./json-shape.js";
+import { type CallName, isCallName } from "./operation.js";
 import type { RequestFilter } from "./request-log.js";
 import type { SandboxParts } from "./sandbox-parts.js";
 import type { LiveSettings } from "./settings.js";
@@ -85,13 +86,20 @@ function readSelector(reader: JsonReader): HeldSelector {
     id: reader.string("id"),
     rule_id: reader.string("rule_id"),
     request_id: reader.string("request_id"),
-    call: reader.string("call"),
+    call: readCall(reader),
     idempotency_key: reader.string("idempotency_key"),
     object_id: reader.string("object_id"),
     stage: reader.oneOf("stage", ["in_network", "executing", "answer"] as const),
   });
   reader.end();
   return selector;
+}
+
+/** By a name that no call has, nothing would ever be found. */
+function readCall(reader: JsonReader): CallName | undefined {
+  const name = reader.string("call");
+  if (name !== undefined && !isCallName(name)) throw new ControlError(`call: there is no call ${name}`);
+  return name;
 }
 
 function waitOf(reader: JsonReader): number {
@@ -154,7 +162,7 @@ function requestRoutes(app: Hono, { log }: SandboxParts): void {
 
 function readFilter(reader: JsonReader): RequestFilter {
   const filter = given<RequestFilter>({
-    call: reader.string("call"),
+    call: readCall(reader),
     method: reader.string("method"),
     path: reader.string("path"),
     object_id: reader.string("object_id"),

@@ -29,6 +29,10 @@ export const CALL_NAMES = [
 ] as const;
 export type CallName = (typeof CALL_NAMES)[number];
 
+export function isCallName(name: string): name is CallName {
+  return CALL_NAMES.some((call) => call === name);
+}
+
 export interface Operation {
   readonly name: CallName;
   readonly method: "GET" | "POST";

@@ -29,6 +29,9 @@ const COMMANDS = [
   "events list",
   "events replay",
   "reconcile",
+  "findings",
+  "findings list",
+  "findings accept",
   "recover",
   "doctor",
   "purge",
@@ -64,10 +67,14 @@ const WRONG_USAGE = [
   "sandbox --port many",
   "sandbox --webhook-url http://127.0.0.1:1/",
   "sandbox faults add {",
+  "sandbox log --call payment_intents.pay",
   "events replay",
   "events replay evt_1 --all",
   "keys create --tenant ten_1 --scopes payments:nonsense",
   "findings accept nonsense pi_1 --reason x",
+  "findings accept missing_there pi_1 --reason x --provider nonsense",
+  "findings list --provider nonsense",
+  "findings list --provider Stripe",
   "reviews resolve rev_1 --as nonsense --reason x",
   "reviews resolve rev_1 --as dismiss --reason x --version latest",
 ];
@@ -214,6 +221,8 @@ describeWithFaults("commands on a running system", () => {
     for (const args of [
       ["keys", "create", "--tenant", "ten_none", "--json"],
       ["keys", "revoke", "key_none", "--json"],
+      ["keys", "list", "--tenant", "ten_none", "--json"],
+      ["reviews", "list", "--tenant", "ten_none", "--json"],
       ["payments", "show", "pay_none", "--json"],
     ]) {
       const failed = await failing(...args);

@@ -188,7 +188,9 @@ describeWithFaults("the signature of the provider's events", () => {
       `{"id":"evt_1","object":"event"}`,
       notUtf8,
     ]) {
-      expect([String(text), (await deliver(api.url, text)).status]).toEqual([String(text), 400]);
+      const answer = await deliver(api.url, text);
+      expect([String(text), answer.status]).toEqual([String(text), 400]);
+      expect(JSON.parse(answer.text)).toMatchObject({ code: "malformed_request" });
     }
     const deep = `{"id":"evt_1","data":${"[".repeat(100_000)}${"]".repeat(100_000)}}`;
     expect((await deliver(api.url, deep)).status).toBe(400);

@@ -160,7 +160,7 @@ describe("without a last look at the clock or at the payment", () => {
   test("a confirm that was decided in time goes out after the budget", async () => {
     const patch = {
       file: "src/operations/run-attempt.ts",
-      find: '  if (isLate?.() === true) return "late";\n',
+      find: "  if (isTooLate({ ...held.view, now: held.now() }, call)) return commit(deps, held, leftUnsent, null);\n",
       replace: "",
     };
     expect(await plotWithout([patch], ONE_PAYMENT)).toEqual([

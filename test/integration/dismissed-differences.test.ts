@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { AttemptReference } from "../../src/domain/provider-event.js";
+import type { ReviewReason } from "../../src/domain/review-reason.js";
 import { newId } from "../../src/lib/ids.js";
 import { flag, RECONCILIATION } from "../../src/operations/provider-event-steps.js";
 import type { ClaimedEvent } from "../../src/store/provider-events.js";
@@ -18,7 +19,7 @@ beforeEach(async () => {
 afterAll(() => harness.stop());
 
 interface Told {
-  readonly reason?: string;
+  readonly reason?: ReviewReason;
   readonly object?: string;
   /** `reconciliation` tells it in each of its runs. */
   readonly by?: string;

@@ -81,7 +81,7 @@ describe("a run of a key after the first", () => {
     const read = await readAttempt(harness.deps.db.sql, tenantId(), id);
     if (read === null) throw new Error("it was accepted");
     let told = 0;
-    const deps = { ...harness.deps, due: { ...harness.deps.due, accepted: () => (told += 1) } };
+    const deps = { ...harness.deps, due: { ...harness.deps.due, dueNow: () => (told += 1) } };
     const second = { ...read.attempt, state: "started" as const, ...run, run: 2, id: "att_second" };
     expect(id).toBe(
       attemptIdOf(deps.installationSecret, { tenantId: tenantId(), operation: second.operation, key }, 1),

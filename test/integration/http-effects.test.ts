@@ -165,6 +165,10 @@ describe.each(CALLS)("a $name over HTTP", ({ name, call, body, status, operation
     expect(Number(beside.headers.get("retry-after"))).toBeGreaterThan(0);
     expect(beside.headers.get("location")).toBe(home + document.id);
     expect(problemSchema.parse(beside.json).payment?.id).toBe(id);
+    expect(beside.headers.get("preference-applied")).toBeNull();
+    const asking = await call(api, id, undefined, { key, prefer: "wait=0" });
+    expect(outcomeOf(asking)).toBe("409 idempotency_key_in_progress");
+    expect(asking.headers.get("preference-applied")).toBe("wait=0");
     await harness.sandbox.control.release();
     const done = await call(api, id, undefined, { key, prefer: "wait=20" });
     expect([done.status, done.headers.get("preference-applied")]).toEqual([status, "wait=20"]);

@@ -171,6 +171,7 @@ describe("while the first request still runs", () => {
         });
         expect(again.headers.get("retry-after")).toMatch(/^\d+$/);
         expect(again.headers.get("location")).toBe(first.headers.get("location"));
+        expect(again.headers.get("preference-applied")).toBe(prefer ?? null);
       }
       const taken = await caller.pay(order, { key: newKey() });
       expect(taken.json).toMatchObject({ code: "merchant_order_id_taken", payment: { id: first.json.id } });

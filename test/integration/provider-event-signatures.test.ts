@@ -95,6 +95,23 @@ describe("an event's signature covers its bytes", () => {
   });
 });
 
+describe("a body that is signed and is no event", () => {
+  test.each([
+    ["no JSON", "{"],
+    ["an id alone", '{"id":"evt_1"}'],
+    ["no object", '{"id":"evt_1","type":"payment_intent.succeeded","livemode":false,"data":{}}'],
+    ["no UTF-8", Buffer.from([0x7b, 0xff, 0x7d])],
+    ["nothing", ""],
+  ])("is not said to be unsigned: %s", async (_what, body) => {
+    const refused = await inbox.send(body);
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({ code: "malformed_request" });
+    const unsigned = await inbox.send(body, { "Stripe-Signature": signatureOf(`${String(body)} `) });
+    expect(await unsigned.json()).toMatchObject({ code: "webhook_signature_invalid" });
+    expect(await payloads()).toEqual([]);
+  });
+});
+
 const HOUR = 3_600;
 const now = () => Math.floor(Date.now() / 1_000);
 const hexOf = (header: string) => header.split("v1=")[1] ?? "";

@@ -199,14 +199,23 @@ test("a run that the provider never answers has failed after so many tries, and 
   expect(await new Comparison(other).drive(await begin(other))).toMatchObject({ state: "completed" });
 });
 
-test("a run with a step that can never be made has failed too, so that it holds up no later one", async () => {
-  const listCharges = () => Promise.reject(new TypeError("an object that nobody thought of"));
-  const id = await begin(other);
-  expect(await new Comparison(impatient(withProvider(other, { listCharges }))).drive(id)).toMatchObject({
-    state: "failed",
-    error: "charges: failed here: TypeError: an object that nobody thought of",
-  });
-});
+test.each([
+  [new TypeError("an object that nobody thought of"), "TypeError: an object that nobody thought of"],
+  [
+    Object.assign(new Error("write EPIPE db.internal:5432"), { code: "EPIPE", address: "db.internal" }),
+    "Error EPIPE",
+  ],
+])(
+  "a run with a step that can never be made has failed too, so that it holds up no later one",
+  async (fault, text) => {
+    const listCharges = () => Promise.reject(fault);
+    const id = await begin(other);
+    expect(await new Comparison(impatient(withProvider(other, { listCharges }))).drive(id)).toMatchObject({
+      state: "failed",
+      error: `charges: failed here: ${text}`,
+    });
+  },
+);
 
 describe("a provider that is asked too much", () => {
   const REST_MS = 60_000;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { newId } from "../../src/lib/ids.js";
-import type { KeyedCall } from "../../src/operations/manage-webhook-endpoints.js";
+import type { KeyedCall } from "../../src/operations/keyed-request.js";
 import { redeliverEvent } from "../../src/operations/redeliver-event.js";
 import { answerWith, isSignedWith } from "../support/receiver.js";
 import { until } from "../support/until.js";

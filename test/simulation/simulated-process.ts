@@ -181,14 +181,14 @@ export class SimulatedProcess implements Owner {
       advances: createAdvanceBatch(db, recovery),
       outcomes: new OutcomeHub((attemptId) => this.#parts.settled(this, attemptId)),
       due: {
-        accepted: () => due("attempts", 0),
+        dueNow: () => due("attempts", 0),
         dueIn: (ms) => due("attempts", ms),
         eventStored: () => due("provider-events", 0),
       },
       apiKeys: new KeyCache(never, this.#clock()),
       readNotice: (body) => {
         const notice = readNotice(body);
-        return notice === null ? { ok: false, reason: "unreadable" } : { ok: true, notice };
+        return notice === null ? { ok: false, reason: "malformed" } : { ok: true, notice };
       },
       rereadNotice: (payload) => readNotice(Buffer.from(payload)),
       installationSecret: INSTALLATION_SECRET,

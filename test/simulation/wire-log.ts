@@ -50,8 +50,7 @@ export class WireLog {
   }
 
   /**
-   * Contract section 5, "a re-send needs no question only if every earlier send of that call was refused before
-   * execution": a sentence for each send that followed another of its key without an answered question in between.
+   * A re-send needs no question only if every earlier send of that call was refused before execution: a sentence for each send that followed another of its key without an answered question in between.
    * `isForgotten`: what was sent earlier was lost with its row, as far as the later sender can know.
    */
   unaskedSends(isForgotten: (earlier: SentCall, send: SentCall) => boolean): string[] {

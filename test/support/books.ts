@@ -254,7 +254,7 @@ function eventFaults({ timeline, refunds, events }: Seen): string[] {
   return new Set(ids).size === ids.length ? faults : [...faults, "an event has its id twice"];
 }
 
-/** Refused before execution (contract section 5): such a send leaves nothing unknown. */
+/** Refused before execution: such a send leaves nothing unknown. */
 const REFUSALS = [401, 403, 429];
 
 /**

@@ -20,9 +20,7 @@ function request(
   const context = { requestId: `req_${newKey()}`, traceparent: null, signal: new AbortController().signal };
   return requestEffect(
     options.deps ?? harness.deps,
-    harness.caller,
-    context,
-    options.key ?? newKey(),
+    { caller: harness.caller, context, key: options.key ?? newKey() },
     paymentId,
     effect,
     { waitMs: options.waitMs ?? 10_000, explicit: options.explicit ?? false },

@@ -140,9 +140,7 @@ export function pay(harness: Harness, options: PayOptions = {}): Promise<KeyedAn
   const context = { requestId: `req_${newKey()}`, traceparent: null, signal: new AbortController().signal };
   return createPayment(
     options.deps ?? harness.deps,
-    harness.caller,
-    context,
-    options.key ?? newKey(),
+    { caller: harness.caller, context, key: options.key ?? newKey() },
     paymentInput(options.input),
     { waitMs: options.waitMs ?? 10_000, explicit: options.explicit ?? false },
   );

@@ -13,7 +13,7 @@ const PREFIX = "pawl-test-cluster-";
 /** What a crash of the machine may lose, and a test run does not need: several times faster. */
 const NOT_DURABLE = { fsync: "off", full_page_writes: "off", synchronous_commit: "off" };
 /** Many pools share it: two test files at a time, and the processes that they start. */
-const FOR_TESTS = { max_connections: "300" };
+const FOR_TESTS = { max_connections: "300", shared_buffers: "64MB" };
 
 export interface ClusterOptions {
   /** True: as in production. False: a crash loses the last commits, and a stop that is `immediate` is one. */

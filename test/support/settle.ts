@@ -5,7 +5,7 @@ import { untilEnded } from "./system.js";
 
 const SEND_CALLS = ["payment_intents.create", "payment_intents.confirm", "payment_intents.cancel"];
 const QUESTION_CALLS = ["payment_intents.retrieve", "payment_intents.list", "payment_intents.search"];
-/** Refused before execution (contract section 5): such a send leaves nothing unknown. */
+/** Refused before execution: such a send leaves nothing unknown. */
 const REFUSALS = [401, 403, 429];
 
 /**

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterEach } from "vitest";
-import { readConfig, type Settings } from "../../src/config.js";
+import { readConfig, type Settings, type WorkerName } from "../../src/config.js";
 import type { EventBroker } from "../../src/domain/webhook.js";
 import { systemClock } from "../../src/lib/clock.js";
 import { newId } from "../../src/lib/ids.js";
@@ -8,6 +8,7 @@ import { createLogger } from "../../src/lib/log.js";
 import { startPollLoop } from "../../src/lib/poll-loop.js";
 import { DeliveryPool } from "../../src/operations/claim-deliveries.js";
 import type { Deps, Probe } from "../../src/operations/deps.js";
+import { sharesLook, watchForWork } from "../../src/operations/look-for-work.js";
 import { type Database, openDatabase, type Sql } from "../../src/store/db.js";
 import { createWebhookSender } from "../../src/webhooks/webhook-sender.js";
 import { WORKERS } from "../../workers/index.js";
@@ -151,18 +152,23 @@ async function startEventProcess(database: TestDatabase, options: ProcessOptions
   const loops = new Map<string, ReturnType<typeof startPollLoop>>();
   const deliveries = new DeliveryPool(deps, () => loops.get("webhooks")?.wake());
   const workerDeps = { ...deps, deliveries } as Deps & WorkerDeps;
-  for (const name of options.workers ?? (["relay", "webhooks"] as const)) {
+  const names: readonly WorkerName[] = options.workers ?? ["relay", "webhooks"];
+  for (const name of names) {
     const worker = WORKERS[name];
     const loop = startPollLoop({
-      intervalMs: worker.intervalMs(workerDeps),
+      intervalMs: sharesLook(name) ? null : worker.intervalMs(workerDeps),
       clock: systemClock,
       run: () => worker.runOnce(workerDeps),
       onError: (error) => deps.log.error({ err: error, worker: name }, "worker round failed"),
     });
     loops.set(name, loop);
   }
+  const intervalsMs = names
+    .filter(sharesLook)
+    .map((name) => [name, WORKERS[name].intervalMs(workerDeps)] as const);
+  const lookout = watchForWork(workerDeps, new Map(intervalsMs), (name) => loops.get(name)?.wake());
   const freeze = async () => {
-    await Promise.all([...loops.values()].map((loop) => loop.stop()));
+    await Promise.all([lookout.stop(), ...[...loops.values()].map((loop) => loop.stop())]);
   };
   let stopped = false;
   return {
@@ -202,6 +208,7 @@ function depsOf(
       clock: systemClock,
     }),
     broker: options.broker ?? null,
+    provider: { name: "stripe" },
   } as unknown as Deps;
 }
 

@@ -9,7 +9,7 @@ export interface GivenUp {
 }
 
 /**
- * The rule of contract section 5, read off the provider's request log alone: between two sends of one call stands an
+ * The rule of sending again (docs/payment-life.md), read off the provider's request log alone: between two sends of one call stands an
  * answered look-up, unless every earlier send of it was refused before execution; and every send of one key is the
  * same request. Yields a sentence for each breach.
  */

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { ConfigError, readConfig } from "../../src/config.js";
+import { ConfigError, isLiveKey, readConfig } from "../../src/config.js";
 import { packageRoot } from "../../src/lib/package-root.js";
 
 const SOURCE = readFileSync(join(packageRoot(), "src/config.ts"), "utf8");
@@ -44,5 +44,19 @@ describe("hours", () => {
 
   it.each(["0", "0.0", ".5", "1e3", "-1"])("%s are refused", (hours) => {
     expect(() => readConfig({ IDEMPOTENCY_RETENTION_HOURS: hours })).toThrow("IDEMPOTENCY_RETENTION_HOURS");
+  });
+});
+
+describe("the mode of a key", () => {
+  it.each([
+    ["sk_live_1", true],
+    ["rk_live_1", true],
+    ["sk_test_1", false],
+    ["sk_test_a_live_b", false],
+  ])("of %s: live is %s, and a fault of our own is staged with no live one", (key, isLive) => {
+    expect(isLiveKey(key)).toBe(isLive);
+    const read = () => readConfig({ STRIPE_SECRET_KEY: key, PAWL_PROBES: "after_claim=kill" });
+    if (isLive) expect(read).toThrow("PAWL_PROBES");
+    else expect(read().probes).toBe("after_claim=kill");
   });
 });

@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { checkReadiness } from "../../operations/check-health.js";
 import type { Deps } from "../../operations/deps.js";
-import { registry } from "../metrics.js";
+import { observeNode, registry } from "../metrics.js";
 import { refreshBacklog } from "../work-metrics.js";
 
 /**
@@ -11,7 +11,7 @@ import { refreshBacklog } from "../work-metrics.js";
 export function createAdminApp(deps: Deps, isStopping: () => boolean = () => false): Hono {
   const app = new Hono();
   app.get("/metrics", async () => {
-    await refreshBacklog(deps);
+    await Promise.all([observeNode(), refreshBacklog(deps)]);
     return new Response(await registry.metrics(), { headers: { "Content-Type": registry.contentType } });
   });
   app.get("/healthz", (context) => context.json({ status: "ok" }));

@@ -4,7 +4,7 @@ import type { ErrorCode } from "../../domain/errors.js";
 import type { Scope } from "../../domain/scopes.js";
 import { requestEffect } from "../../operations/request-effect.js";
 import type { ApiRequest, Endpoint } from "../endpoint.js";
-import { idempotencyKeyOf, keyedAnswer } from "../keyed.js";
+import { answerAsPreferred, keyedCallOf } from "../keyed.js";
 import { jsonContent, keyedHeaders, keyedRequestHeaders, problems } from "../openapi-parts.js";
 import { parsePrefer } from "../prefer.js";
 import type { Answer } from "../problem.js";
@@ -13,7 +13,7 @@ import { headerLines } from "../request-headers.js";
 import { paymentSchema, problemSchema, refundSchema } from "../response-schemas.js";
 import { cancelInput, captureInput, noQuery, refundInput } from "../schemas.js";
 import { validated, validatedQuery } from "../validate.js";
-import { pathId, paymentIdOf } from "./path-ids.js";
+import { paymentId } from "./path-ids.js";
 
 /** What differs between the three. */
 interface Effect<Input> {
@@ -59,7 +59,7 @@ function endpointOf<Input>(effect: Effect<Input>): Endpoint {
       summary: effect.summary,
       description: effect.description,
       request: {
-        params: pathId,
+        params: paymentId.schema,
         headers: keyedRequestHeaders,
         body: { required: false, content: jsonContent(effect.input) },
       },
@@ -83,16 +83,15 @@ function endpointOf<Input>(effect: Effect<Input>): Endpoint {
 }
 
 async function handle<Input>(effect: Effect<Input>, request: ApiRequest): Promise<Answer> {
-  const { deps, caller, context, http } = request;
+  const { deps, http } = request;
   const { incoming } = http.env;
-  const paymentId = paymentIdOf(request);
+  const id = paymentId.of(request);
   validatedQuery(noQuery, http.req.url);
-  const key = idempotencyKeyOf(headerLines(incoming, "idempotency-key"));
+  const call = keyedCallOf(request);
   const body = await readOptionalJson(incoming, deps.settings.requestBodyTimeoutMs);
   const asked = effect.request(validated(effect.input, body));
   const prefer = parsePrefer(headerLines(incoming, "prefer").join(","), deps.settings.defaultWaitMs);
-  const answer = await requestEffect(deps, caller, context, key, paymentId, asked, prefer);
-  return keyedAnswer(answer, prefer.applied);
+  return answerAsPreferred(prefer, requestEffect(deps, call, id, asked, prefer));
 }
 
 const capture = endpointOf({

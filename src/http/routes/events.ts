@@ -1,9 +1,7 @@
-import { z } from "@hono/zod-openapi";
-import { PawlError } from "../../domain/errors.js";
 import { eventDocument } from "../../domain/events.js";
 import { getEvent, listEvents } from "../../operations/read-events.js";
 import { redeliverEvent } from "../../operations/redeliver-event.js";
-import type { ApiRequest, Endpoint } from "../endpoint.js";
+import type { Endpoint } from "../endpoint.js";
 import { jsonAnswer, listAnswer } from "../json-answer.js";
 import { bodilessWrite, KEYED_WRITE, keyedWriteHeaders, keyedWriteRequestHeaders } from "../keyed-writes.js";
 import { jsonContent, problems } from "../openapi-parts.js";
@@ -11,19 +9,9 @@ import { listOf } from "../response-schemas.js";
 import { noQuery, pageQuery } from "../schemas.js";
 import { validatedQuery } from "../validate.js";
 import { eventSchema, noBody, redeliverySchema } from "../webhook-schemas.js";
+import { eventId } from "./path-ids.js";
 
 const TAG = "Events";
-const EVENT_ID = /^evt_[0-9a-f]{32}$/;
-const pathId = z.object({
-  id: z.string().openapi({ example: "evt_0198d5f2a3c47b1e9d20f6c1a8e45b77" }),
-});
-
-/** Throws PawlError not_found for an id that no event can have. */
-function eventIdOf(request: ApiRequest): string {
-  const id = request.http.req.param("id") ?? "";
-  if (!EVENT_ID.test(id)) throw new PawlError("not_found", "There is no such event.");
-  return id;
-}
 
 const list: Endpoint = {
   method: "get",
@@ -54,14 +42,14 @@ const read: Endpoint = {
     operationId: "getEvent",
     tags: [TAG],
     summary: "Read an event",
-    request: { params: pathId },
+    request: { params: eventId.schema },
     responses: {
       200: { description: "The event, as receivers get it.", content: jsonContent(eventSchema) },
       ...problems("validation_failed", "not_found"),
     },
   },
   async handle(request) {
-    const id = eventIdOf(request);
+    const id = eventId.of(request);
     validatedQuery(noQuery, request.http.req.url);
     return jsonAnswer(200, eventDocument(await getEvent(request.deps, request.caller, id)));
   },
@@ -77,7 +65,7 @@ const redeliver: Endpoint = {
     summary: "Send an event again",
     description: "To every enabled receiver that wants its type, under the same event id.",
     request: {
-      params: pathId,
+      params: eventId.schema,
       headers: keyedWriteRequestHeaders,
       body: { required: false, content: jsonContent(noBody) },
     },
@@ -91,7 +79,7 @@ const redeliver: Endpoint = {
     },
   },
   async handle(request) {
-    const id = eventIdOf(request);
+    const id = eventId.of(request);
     return bodilessWrite(request, (call) => redeliverEvent(request.deps, call, id));
   },
 };

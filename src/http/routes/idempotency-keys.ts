@@ -21,7 +21,10 @@ const read: Endpoint = {
     description: "What became of a key, so that a client can ask instead of guess.",
     request: {
       params: z.object({
-        key: z.string().openapi({ description: "The key itself, percent-encoded, without quotes." }),
+        key: z.string().openapi({
+          description:
+            "The key itself, percent-encoded, without quotes. The keys `.` and `..` cannot be asked about: clients and servers alike take them, encoded or not, for steps in a path (RFC 3986 section 5.2.4).",
+        }),
       }),
       query: idempotencyKeyQuery,
     },

@@ -4,7 +4,7 @@ import { createPayment } from "../../operations/create-payment.js";
 import { getPayment, getTimeline, listPayments } from "../../operations/read-payments.js";
 import type { Endpoint } from "../endpoint.js";
 import { jsonAnswer, listAnswer } from "../json-answer.js";
-import { idempotencyKeyOf, keyedAnswer } from "../keyed.js";
+import { answerAsPreferred, keyedCallOf } from "../keyed.js";
 import { jsonContent, keyedHeaders, keyedRequestHeaders, problems } from "../openapi-parts.js";
 import { parsePrefer } from "../prefer.js";
 import { readJson } from "../read-json.js";
@@ -12,7 +12,7 @@ import { headerLines } from "../request-headers.js";
 import { listOf, paymentSchema, problemSchema, timelineEntrySchema } from "../response-schemas.js";
 import { noQuery, pageQuery, paymentInput, paymentsQuery } from "../schemas.js";
 import { validated, validatedQuery } from "../validate.js";
-import { pathId, paymentIdOf } from "./path-ids.js";
+import { paymentId } from "./path-ids.js";
 
 const TAG = "Payments";
 
@@ -65,19 +65,13 @@ const create: Endpoint = {
     },
   },
   async handle(request) {
-    const { incoming } = request.http.env;
-    validatedQuery(noQuery, request.http.req.url);
-    const key = idempotencyKeyOf(headerLines(incoming, "idempotency-key"));
-    const input = validated(
-      paymentInput,
-      await readJson(incoming, request.deps.settings.requestBodyTimeoutMs),
-    );
-    const prefer = parsePrefer(
-      headerLines(incoming, "prefer").join(","),
-      request.deps.settings.defaultWaitMs,
-    );
-    const answer = await createPayment(request.deps, request.caller, request.context, key, input, prefer);
-    return keyedAnswer(answer, prefer.applied);
+    const { deps, http } = request;
+    const { incoming } = http.env;
+    validatedQuery(noQuery, http.req.url);
+    const call = keyedCallOf(request);
+    const input = validated(paymentInput, await readJson(incoming, deps.settings.requestBodyTimeoutMs));
+    const prefer = parsePrefer(headerLines(incoming, "prefer").join(","), deps.settings.defaultWaitMs);
+    return answerAsPreferred(prefer, createPayment(deps, call, input, prefer));
   },
 };
 
@@ -89,14 +83,14 @@ const read: Endpoint = {
     operationId: "getPayment",
     tags: [TAG],
     summary: "Read a payment",
-    request: { params: pathId },
+    request: { params: paymentId.schema },
     responses: {
       200: { description: "The payment as it is now.", content: jsonContent(paymentSchema) },
       ...problems("validation_failed", "not_found"),
     },
   },
   async handle(request) {
-    const id = paymentIdOf(request);
+    const id = paymentId.of(request);
     validatedQuery(noQuery, request.http.req.url);
     return jsonAnswer(200, paymentDocument(await getPayment(request.deps, request.caller, id)));
   },
@@ -144,7 +138,7 @@ const timeline: Endpoint = {
     tags: [TAG],
     summary: "Read a payment's timeline",
     description: "Every transition, and every send and question that did not go as usual.",
-    request: { params: pathId, query: pageQuery },
+    request: { params: paymentId.schema, query: pageQuery },
     responses: {
       200: {
         description: "A page of entries, the oldest first.",
@@ -154,7 +148,7 @@ const timeline: Endpoint = {
     },
   },
   async handle(request) {
-    const id = paymentIdOf(request);
+    const id = paymentId.of(request);
     const { limit, cursor } = validatedQuery(pageQuery, request.http.req.url);
     const page = await getTimeline(request.deps, request.caller, id, { limit, cursor: cursor ?? null });
     return listAnswer(page, timelineEntryDocument);

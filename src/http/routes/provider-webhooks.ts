@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { JSON_TYPE } from "../../domain/documents.js";
 import { PawlError } from "../../domain/errors.js";
+import type { NoticeRefusal } from "../../domain/provider-event.js";
 import type { Deps } from "../../operations/deps.js";
 import { receiveProviderEvent } from "../../operations/receive-provider-event.js";
 import type { Documented } from "../endpoint.js";
@@ -41,6 +42,7 @@ export const providerWebhooks: Documented = {
       },
       ...problemsAlone(
         "webhook_signature_invalid",
+        "malformed_request",
         "request_timeout",
         "body_too_large",
         "internal_error",
@@ -64,12 +66,18 @@ export function receiveStripeEvent(deps: Deps): Work {
     const timeoutMs = deps.settings.requestBodyTimeoutMs;
     const body = await readBody(incoming, { maxBytes: MAX_BODY_BYTES, timeoutMs });
     const received = await receiveProviderEvent(deps, body, headerLines(incoming, "stripe-signature"));
-    if (received.type === "refused") {
-      throw new PawlError(
-        "webhook_signature_invalid",
-        "No Stripe-Signature over exactly these bytes, by a secret of this endpoint and within 5 minutes.",
-      );
-    }
+    if (received.type === "refused") throw refusal(received.reason);
     return RECEIVED;
   };
+}
+
+/** One text for all that is not signed: whoever guesses learns nothing from how he failed. */
+function refusal(reason: NoticeRefusal): PawlError {
+  if (reason === "malformed") {
+    return new PawlError("malformed_request", "The body is signed, and is no event as Stripe sends them.");
+  }
+  return new PawlError(
+    "webhook_signature_invalid",
+    "No Stripe-Signature over exactly these bytes, by a secret of this endpoint and within 5 minutes.",
+  );
 }

@@ -6,7 +6,7 @@ import { jsonContent, problems } from "../openapi-parts.js";
 import { listOf, refundSchema } from "../response-schemas.js";
 import { noQuery, pageQuery } from "../schemas.js";
 import { validatedQuery } from "../validate.js";
-import { pathId, paymentIdOf, refundIdOf, refundPathId } from "./path-ids.js";
+import { paymentId, refundId } from "./path-ids.js";
 
 const TAG = "Refunds";
 
@@ -18,14 +18,14 @@ const read: Endpoint = {
     operationId: "getRefund",
     tags: [TAG],
     summary: "Read a refund",
-    request: { params: refundPathId },
+    request: { params: refundId.schema },
     responses: {
       200: { description: "The refund as it is now.", content: jsonContent(refundSchema) },
       ...problems("validation_failed", "not_found"),
     },
   },
   async handle(request) {
-    const id = refundIdOf(request);
+    const id = refundId.of(request);
     validatedQuery(noQuery, request.http.req.url);
     const { refund, resolution } = await getRefund(request.deps, request.caller, id);
     return jsonAnswer(200, refundDocument(refund, resolution));
@@ -41,7 +41,7 @@ const list: Endpoint = {
     tags: [TAG],
     summary: "List a payment's refunds",
     description: "Ours and those made outside Pawl.",
-    request: { params: pathId, query: pageQuery },
+    request: { params: paymentId.schema, query: pageQuery },
     responses: {
       200: {
         description: "A page of refunds, the newest first.",
@@ -51,7 +51,7 @@ const list: Endpoint = {
     },
   },
   async handle(request) {
-    const id = paymentIdOf(request);
+    const id = paymentId.of(request);
     const { limit, cursor } = validatedQuery(pageQuery, request.http.req.url);
     const page = await listRefunds(request.deps, request.caller, id, { limit, cursor: cursor ?? null });
     return listAnswer(page, ({ refund, resolution }) => refundDocument(refund, resolution));

@@ -1,32 +1,20 @@
-import { z } from "@hono/zod-openapi";
-import { PawlError } from "../../domain/errors.js";
 import { reviewDocument, reviewEvidenceDocument } from "../../domain/review-document.js";
 import { getReview, listReviews } from "../../operations/read-reviews.js";
 import { resolveReview } from "../../operations/resolve-review.js";
-import type { ApiRequest, Endpoint } from "../endpoint.js";
+import type { Endpoint } from "../endpoint.js";
 import { jsonAnswer, listAnswer } from "../json-answer.js";
-import { keyedAnswer } from "../keyed.js";
-import { KEYED_WRITE, keyedCallOf, keyedWriteHeaders, keyedWriteRequestHeaders } from "../keyed-writes.js";
+import { keyedAnswer, keyedCallOf } from "../keyed.js";
+import { KEYED_WRITE, keyedWriteHeaders, keyedWriteRequestHeaders } from "../keyed-writes.js";
 import { jsonContent, problems } from "../openapi-parts.js";
 import { readJson } from "../read-json.js";
 import { listOf } from "../response-schemas.js";
 import { resolutionInput, reviewEvidenceSchema, reviewSchema, reviewsQuery } from "../review-schemas.js";
 import { noQuery } from "../schemas.js";
 import { validated, validatedQuery } from "../validate.js";
+import { reviewId } from "./path-ids.js";
 
 const TAG = "Reviews";
 const PATH = "/v1/reviews";
-const REVIEW_ID = /^rev_[0-9a-f]{32}$/;
-const pathId = z.object({
-  id: z.string().openapi({ example: "rev_0198d5f2a3c47b1e9d20f6c1a8e45b77" }),
-});
-
-/** Throws PawlError not_found for an id that no review can have. */
-function reviewIdOf(request: ApiRequest): string {
-  const id = request.http.req.param("id") ?? "";
-  if (!REVIEW_ID.test(id)) throw new PawlError("not_found", "There is no such review.");
-  return id;
-}
 
 const list: Endpoint = {
   method: "get",
@@ -61,14 +49,14 @@ const read: Endpoint = {
     tags: [TAG],
     summary: "Read a review with its evidence",
     description: "What was sent, what was asked, what came back, and what may be decided now.",
-    request: { params: pathId },
+    request: { params: reviewId.schema },
     responses: {
       200: { description: "The review as it is now.", content: jsonContent(reviewEvidenceSchema) },
       ...problems("validation_failed", "not_found"),
     },
   },
   async handle(request) {
-    const id = reviewIdOf(request);
+    const id = reviewId.of(request);
     validatedQuery(noQuery, request.http.req.url);
     return jsonAnswer(200, reviewEvidenceDocument(await getReview(request.deps, request.caller, id)));
   },
@@ -85,7 +73,7 @@ const resolve: Endpoint = {
     description:
       "Records the decision; a worker carries it out, after it has asked the provider. A fact that comes first still wins.",
     request: {
-      params: pathId,
+      params: reviewId.schema,
       headers: keyedWriteRequestHeaders,
       body: { required: true, content: jsonContent(resolutionInput) },
     },
@@ -99,7 +87,7 @@ const resolve: Endpoint = {
     },
   },
   async handle(request) {
-    const id = reviewIdOf(request);
+    const id = reviewId.of(request);
     const { deps, http } = request;
     validatedQuery(noQuery, http.req.url);
     const call = keyedCallOf(request);

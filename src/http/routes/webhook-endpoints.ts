@@ -1,5 +1,3 @@
-import { z } from "@hono/zod-openapi";
-import { PawlError } from "../../domain/errors.js";
 import { webhookEndpointDocument } from "../../domain/webhook.js";
 import {
   createWebhookEndpoint,
@@ -13,37 +11,21 @@ import {
   listDeliveries,
   listWebhookEndpoints,
 } from "../../operations/read-webhook-endpoints.js";
-import type { ApiRequest, Endpoint } from "../endpoint.js";
+import type { Endpoint } from "../endpoint.js";
 import { jsonAnswer, listAnswer } from "../json-answer.js";
-import { keyedAnswer } from "../keyed.js";
-import {
-  bodilessWrite,
-  KEYED_WRITE,
-  keyedCallOf,
-  keyedWriteHeaders,
-  keyedWriteRequestHeaders,
-} from "../keyed-writes.js";
+import { keyedAnswer, keyedCallOf } from "../keyed.js";
+import { bodilessWrite, KEYED_WRITE, keyedWriteHeaders, keyedWriteRequestHeaders } from "../keyed-writes.js";
 import { jsonContent, problems } from "../openapi-parts.js";
 import { readJson } from "../read-json.js";
 import { listOf } from "../response-schemas.js";
 import { noQuery, pageQuery } from "../schemas.js";
 import { validated, validatedQuery } from "../validate.js";
 import { deliverySchema, noBody, webhookEndpointInput, webhookEndpointSchema } from "../webhook-schemas.js";
+import { webhookEndpointId } from "./path-ids.js";
 
 const TAG = "Webhooks";
 const PATH = "/v1/webhook_endpoints";
 const SCOPE = "webhooks:manage";
-const ENDPOINT_ID = /^we_[0-9a-f]{32}$/;
-const pathId = z.object({
-  id: z.string().openapi({ example: "we_0198d5f2a3c47b1e9d20f6c1a8e45b77" }),
-});
-
-/** Throws PawlError not_found for an id that no endpoint can have. */
-function endpointIdOf(request: ApiRequest): string {
-  const id = request.http.req.param("id") ?? "";
-  if (!ENDPOINT_ID.test(id)) throw new PawlError("not_found", "There is no such webhook endpoint.");
-  return id;
-}
 
 const create: Endpoint = {
   method: "post",
@@ -109,14 +91,14 @@ const read: Endpoint = {
     operationId: "getWebhookEndpoint",
     tags: [TAG],
     summary: "Read a receiver",
-    request: { params: pathId },
+    request: { params: webhookEndpointId.schema },
     responses: {
       200: { description: "The endpoint as it is now.", content: jsonContent(webhookEndpointSchema) },
       ...problems("validation_failed", "not_found"),
     },
   },
   async handle(request) {
-    const id = endpointIdOf(request);
+    const id = webhookEndpointId.of(request);
     validatedQuery(noQuery, request.http.req.url);
     const endpoint = await getWebhookEndpoint(request.deps, request.caller, id);
     return jsonAnswer(200, webhookEndpointDocument(endpoint));
@@ -132,11 +114,11 @@ const remove: Endpoint = {
     tags: [TAG],
     summary: "Delete a receiver",
     description: "Nothing more is sent to it, what is under way excepted.",
-    request: { params: pathId },
+    request: { params: webhookEndpointId.schema },
     responses: { 204: { description: "It is gone." }, ...problems("validation_failed", "not_found") },
   },
   async handle(request) {
-    const id = endpointIdOf(request);
+    const id = webhookEndpointId.of(request);
     validatedQuery(noQuery, request.http.req.url);
     await deleteWebhookEndpoint(request.deps, request.caller, id);
     return { status: 204, headers: {}, body: "" };
@@ -151,7 +133,7 @@ const deliveries: Endpoint = {
     operationId: "listWebhookDeliveries",
     tags: [TAG],
     summary: "List what was sent to a receiver",
-    request: { params: pathId, query: pageQuery },
+    request: { params: webhookEndpointId.schema, query: pageQuery },
     responses: {
       200: {
         description: "A page of deliveries, those of the newest events first.",
@@ -161,7 +143,7 @@ const deliveries: Endpoint = {
     },
   },
   async handle(request) {
-    const id = endpointIdOf(request);
+    const id = webhookEndpointId.of(request);
     const { limit, cursor } = validatedQuery(pageQuery, request.http.req.url);
     const page = await listDeliveries(request.deps, request.caller, id, { limit, cursor: cursor ?? null });
     return listAnswer(page, deliveryDocument);
@@ -183,7 +165,7 @@ function change(
       ...documentation,
       tags: [TAG],
       request: {
-        params: pathId,
+        params: webhookEndpointId.schema,
         headers: keyedWriteRequestHeaders,
         body: { required: false, content: jsonContent(noBody) },
       },
@@ -193,7 +175,7 @@ function change(
       },
     },
     async handle(request) {
-      const id = endpointIdOf(request);
+      const id = webhookEndpointId.of(request);
       return bodilessWrite(request, (call) => operation(request.deps, call, id));
     },
   };

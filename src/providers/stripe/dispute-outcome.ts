@@ -2,7 +2,7 @@ import type { DisputeMovement, ProviderDispute } from "../../domain/provider.js"
 import { toBalanceTransaction } from "./balance-transaction.js";
 import { fromStripeAmount } from "./currencies.js";
 import { idOf, isFields } from "./outcome.js";
-import { text } from "./wire-answer.js";
+import { shownText, text } from "./wire-answer.js";
 
 /**
  * A Dispute as the port has it, or null where what was read is none, or one of its movements cannot be read exactly.
@@ -10,9 +10,9 @@ import { text } from "./wire-answer.js";
  */
 export function toProviderDispute(value: unknown): ProviderDispute | null {
   if (!isFields(value)) return null;
-  const { currency, livemode, status, amount: stripeAmount } = value;
-  const id = text(value["id"]);
-  if (id === null || typeof currency !== "string" || typeof livemode !== "boolean") return null;
+  const { livemode, status, amount: stripeAmount } = value;
+  const [id, currency] = [text(value["id"]), text(value["currency"])];
+  if (id === null || currency === null || typeof livemode !== "boolean") return null;
   if (typeof status !== "string" || !Number.isSafeInteger(stripeAmount)) return null;
   const movements = toMovements(value["balance_transactions"]);
   if (movements === null) return null;
@@ -22,7 +22,7 @@ export function toProviderDispute(value: unknown): ProviderDispute | null {
     status: toDisputeStatus(status),
     amount: fromStripeAmount(stripeAmount as number, currency),
     currency,
-    reason: text(value["reason"]),
+    reason: shownText(value["reason"]),
     livemode,
     movements,
   };

@@ -12,14 +12,12 @@ import type {
 } from "../../domain/provider.js";
 import { toBalanceTransaction } from "./balance-transaction.js";
 import { toProviderDispute } from "./dispute-outcome.js";
-import { movesOn, PAGE_SIZE, refusalOf, refused, unanswered } from "./list-pages.js";
+import { cursorBehind, PAGE_SIZE, refusalOf, refused, startingAfter, unanswered } from "./list-pages.js";
 import { PAYOUT_TYPES, readNotice } from "./notice.js";
 import { idOf, isFields, toProviderCharge } from "./outcome.js";
 import { SOURCE_EXPANSIONS } from "./payout-movements.js";
 import { toProviderRefund } from "./refund-outcome.js";
-import { text, type WireAnswer } from "./wire-answer.js";
-
-type SdkAnswer = Promise<{ readonly lastResponse: unknown }>;
+import { type SdkAnswer, text, time, type WireAnswer } from "./wire-answer.js";
 
 /** Pages of Stripe's lists, newest first and immediately consistent (docs.stripe.com/api-v2-overview, on v1). */
 export class StripeLists implements ProviderLists {
@@ -72,7 +70,7 @@ export class StripeLists implements ProviderLists {
 /** Whole seconds, as `created` is: the one that the window begins in is in it, and the one that it ends in too. */
 function parametersOf({ createdFrom, createdTo, cursor }: PageRequest) {
   const created = { gte: secondOf(createdFrom), lte: secondOf(createdTo) };
-  return { created, limit: PAGE_SIZE, ...(cursor === null ? {} : { starting_after: cursor }) };
+  return { created, limit: PAGE_SIZE, ...startingAfter(cursor) };
 }
 
 function secondOf(at: Date): number {
@@ -98,18 +96,17 @@ function readPage<Item>(
     else if (item !== "skip") items.push(item);
   }
   const last = entries.at(-1);
-  const next = more ? idOf(last) : null;
+  const next = more ? cursorBehind(idOf(last), cursor) : null;
   const oldest = last === undefined ? null : createdAt(last);
   // An empty page says with its `has_more` that it is none.
-  if (more && !movesOn(next, cursor)) return null;
+  if (more && next === null) return null;
   if (last !== undefined && oldest === null) return null;
   return { type: "page", items, unreadable, oldest, next, evidence };
 }
 
 /** `created`: Unix seconds. */
 function createdAt(entry: unknown): Date | null {
-  const seconds = isFields(entry) ? entry["created"] : null;
-  return typeof seconds === "number" && Number.isSafeInteger(seconds) ? new Date(seconds * 1000) : null;
+  return isFields(entry) ? time(entry["created"]) : null;
 }
 
 function toListedCharge(entry: unknown): ListedCharge | null {

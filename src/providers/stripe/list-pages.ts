@@ -35,22 +35,35 @@ export async function listAll<Item>(
   read: (entry: unknown) => Item | "skip" | null,
 ): Promise<Listed<Item>> {
   const items: Item[] = [];
+  const seen = new Set<string>();
   let cursor: string | null = null;
   for (let pageNumber = 1; ; pageNumber++) {
-    const answer = await listPage({
-      limit: PAGE_SIZE,
-      ...(cursor === null ? {} : { starting_after: cursor }),
-    });
+    const answer = await listPage({ limit: PAGE_SIZE, ...startingAfter(cursor) });
     const refusal = refusalOf(answer);
     // Past the first page it is the cursor that is missing, not what the list is of.
     if (refusal !== null) return refusal.type === "missing" && cursor !== null ? refused(answer) : refusal;
-    const page: Page<Item> | null = readPage(answer.body, read, cursor);
+    const page: Page<Item> | null = readPage(answer.body, (entry) => readOnce(entry, read, seen), cursor);
     if (page === null) return unanswered(answer, "unreadable");
     items.push(...page.items);
     if (page.next === null) return { type: "all", items, evidence: answer.evidence };
     if (pageNumber === MOST_PAGES) return unanswered(answer, "refused", "too_many_pages");
     cursor = page.next;
   }
+}
+
+/**
+ * Null for an object that was seen before, too: what is new stands before the first page, so behind a cursor nothing comes
+ * twice. It would be taken for a second object of its attempt.
+ */
+function readOnce<Item>(
+  entry: unknown,
+  read: (entry: unknown) => Item | "skip" | null,
+  seen: Set<string>,
+): Item | "skip" | null {
+  const id = isFields(entry) ? text(entry["id"]) : null;
+  if (id === null || seen.has(id)) return null;
+  seen.add(id);
+  return read(entry);
 }
 
 /** What an answer that brought nothing to read comes to; null where it is to be read. */
@@ -76,9 +89,41 @@ export interface Page<Item> {
   readonly next: string | null;
 }
 
-/** Whether a page that is not the last one tells where the next begins: otherwise it would be asked for without end. */
-export function movesOn(next: string | null, cursor: string | null): next is string {
-  return next !== null && next !== cursor;
+/** Where a page ended: the id of its last object, which page it was, and a mark, the end of one before it. */
+interface Place {
+  readonly id: string;
+  readonly number: number;
+  readonly mark: string;
+}
+
+/** As text without white space. That of a first page is its id alone. */
+function cursorOf({ id, number, mark }: Place): string {
+  return number === 1 ? id : [number, ...[mark, id].map(encodeURIComponent)].join(":");
+}
+
+function placeOf(cursor: string): Place {
+  const [number = "", mark, id] = cursor.split(":");
+  if (mark === undefined || id === undefined) return { id: cursor, number: 1, mark: cursor };
+  return { id: decodeURIComponent(id), number: Number(number), mark: decodeURIComponent(mark) };
+}
+
+/** What Stripe is asked for, to have the page behind this cursor. */
+export function startingAfter(cursor: string | null): { readonly starting_after?: string } {
+  return cursor === null ? {} : { starting_after: placeOf(cursor).id };
+}
+
+/**
+ * The cursor of the page behind one that ended with this object. Null where the list does not move on: it would be asked
+ * for without end. A list that goes in a circle, over however many pages, comes to the mark again, since that is the end of
+ * the last page whose number is a power of two (R. P. Brent, "An improved Monte Carlo factorization algorithm", 1980).
+ */
+export function cursorBehind(lastId: string | null, cursor: string | null): string | null {
+  if (lastId === null) return null;
+  if (cursor === null) return cursorOf({ id: lastId, number: 1, mark: lastId });
+  const { id, mark, number } = placeOf(cursor);
+  if (lastId === id || lastId === mark) return null;
+  const next = number + 1;
+  return cursorOf({ id: lastId, number: next, mark: Number.isInteger(Math.log2(next)) ? lastId : mark });
 }
 
 /** Null: this is no page, or something on it cannot be read. `cursor`: where it was to begin. */
@@ -97,6 +142,6 @@ export function readPage<Item>(
   }
   if (!more) return { items, next: null };
   const lastEntry: unknown = data.at(-1);
-  const next = isFields(lastEntry) ? text(lastEntry["id"]) : null;
-  return movesOn(next, cursor) ? { items, next } : null;
+  const next = cursorBehind(isFields(lastEntry) ? text(lastEntry["id"]) : null, cursor);
+  return next === null ? null : { items, next };
 }

@@ -1,5 +1,5 @@
 import type { NoticeSubject, ProviderNotice } from "../../domain/provider.js";
-import { ATTEMPT_METADATA_KEY, type Fields, idOf, isFields, TENANT_METADATA_KEY } from "./outcome.js";
+import { type Fields, idOf, isFields, marksOn } from "./outcome.js";
 
 // Ids, types and our own marks are printable ASCII. Anything else must not get as far as a database or a log.
 const PLAIN = /^[\x21-\x7e]{1,255}$/;
@@ -35,7 +35,7 @@ function subjectOf(type: string, object: Fields): NoticeSubject | null {
   const objectId = plain(object["id"]);
   const chargeId = plain(idOf(object["payment_intent"]));
   if (type.startsWith("payment_intent.")) {
-    return objectId === null ? null : { type: "charge", objectId, ...marksIn(object) };
+    return objectId === null ? null : { type: "charge", objectId, ...plainMarks(object) };
   }
   if (type.startsWith("refund.") || type === "charge.refund.updated") {
     return objectId === null ? null : { type: "refund", objectId, chargeId };
@@ -54,12 +54,9 @@ function subjectOf(type: string, object: Fields): NoticeSubject | null {
   return { type: "other", objectId: objectId ?? "" };
 }
 
-function marksIn(object: Fields): { readonly attemptId: string | null; readonly tenantId: string | null } {
-  const metadata = isFields(object["metadata"]) ? object["metadata"] : {};
-  return {
-    attemptId: plain(metadata[ATTEMPT_METADATA_KEY]),
-    tenantId: plain(metadata[TENANT_METADATA_KEY]),
-  };
+function plainMarks(object: Fields): { readonly attemptId: string | null; readonly tenantId: string | null } {
+  const { attemptId, tenantId } = marksOn(object);
+  return { attemptId: plain(attemptId), tenantId: plain(tenantId) };
 }
 
 function isPlain(value: unknown): value is string {

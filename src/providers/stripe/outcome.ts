@@ -1,7 +1,7 @@
 import type { Failure, NextAction } from "../../domain/payment.js";
 import type { ChargeStatus, ProviderCharge, ProviderFee } from "../../domain/provider.js";
 import { fromStripeAmount } from "./currencies.js";
-import { shownMessage, text } from "./wire-answer.js";
+import { shownText, text, time } from "./wire-answer.js";
 
 /** The keys of a PaymentIntent's metadata that are ours; nothing else of ours is in it. */
 export const ATTEMPT_METADATA_KEY = "payment_attempt_id";
@@ -16,16 +16,15 @@ export type Fields = Readonly<Record<string, unknown>>;
  */
 export function toProviderCharge(value: unknown): ProviderCharge | null {
   if (!isFields(value)) return null;
-  const { id, status, currency, livemode } = value;
+  const { livemode } = value;
+  const [id, status, currency] = [text(value["id"]), text(value["status"]), text(value["currency"])];
   const stripeAmounts = [value["amount"], value["amount_capturable"], value["amount_received"]];
-  if (typeof id !== "string" || id === "" || typeof status !== "string") return null;
-  if (typeof currency !== "string" || typeof livemode !== "boolean") return null;
+  if (id === null || status === null || currency === null || typeof livemode !== "boolean") return null;
   if (!stripeAmounts.every(isAmount)) return null;
 
   const exact = stripeAmounts.map((stripeAmount) => fromStripeAmount(stripeAmount, currency));
   const [amount = null, capturable = null, captured = null] = exact.includes(null) ? [] : exact;
   const chargeStatus = toChargeStatus(status, value);
-  const metadata = isFields(value["metadata"]) ? value["metadata"] : {};
   return {
     id,
     status: chargeStatus,
@@ -34,8 +33,7 @@ export function toProviderCharge(value: unknown): ProviderCharge | null {
     amountCapturable: capturable ?? 0,
     amountCaptured: captured ?? 0,
     livemode,
-    attemptId: text(metadata[ATTEMPT_METADATA_KEY]),
-    tenantId: text(metadata[TENANT_METADATA_KEY]),
+    ...marksOn(value),
     nextAction: chargeStatus === "requires_action" ? toNextAction(value) : null,
     failure: chargeStatus === "declined" ? toFailure(value["last_payment_error"]) : null,
     authorizedUntil: chargeStatus === "authorized" ? captureBefore(value) : null,
@@ -83,10 +81,10 @@ function toNextAction(intent: Fields): NextAction | null {
 function toFailure(error: unknown): Failure {
   const fields = isFields(error) ? error : {};
   return {
-    code: text(fields["code"]) ?? text(fields["type"]) ?? "card_declined",
-    decline_code: text(fields["decline_code"]),
-    message: shownMessage(fields["message"]),
-    advice_code: text(fields["advice_code"]),
+    code: shownText(fields["code"]) ?? shownText(fields["type"]) ?? "card_declined",
+    decline_code: shownText(fields["decline_code"]),
+    message: shownText(fields["message"]),
+    advice_code: shownText(fields["advice_code"]),
     retry: "new_key",
   };
 }
@@ -112,8 +110,7 @@ function latestCharge(intent: Fields): Fields {
 function captureBefore(intent: Fields): Date | null {
   const details = latestCharge(intent)["payment_method_details"];
   const card = isFields(details) && isFields(details["card"]) ? details["card"] : {};
-  const seconds = card["capture_before"];
-  return typeof seconds === "number" && Number.isSafeInteger(seconds) ? new Date(seconds * 1000) : null;
+  return time(card["capture_before"]);
 }
 
 /** In the currency of the balance, which need not be the payment's. Known once the money is booked. */
@@ -128,10 +125,18 @@ function toFee(intent: Fields): ProviderFee | null {
   return amount === null ? null : { transactionId, amount, currency };
 }
 
+/** What an object's metadata says of whose it is. */
+export function marksOn(object: Fields): {
+  readonly attemptId: string | null;
+  readonly tenantId: string | null;
+} {
+  const metadata = isFields(object["metadata"]) ? object["metadata"] : {};
+  return { attemptId: text(metadata[ATTEMPT_METADATA_KEY]), tenantId: text(metadata[TENANT_METADATA_KEY]) };
+}
+
 /** Whether an object's metadata names this attempt. */
 export function bearsMark(value: unknown, attemptId: string): boolean {
-  const metadata = isFields(value) ? value["metadata"] : null;
-  return isFields(metadata) && metadata[ATTEMPT_METADATA_KEY] === attemptId;
+  return isFields(value) && marksOn(value).attemptId === attemptId;
 }
 
 /** The id of what may be shown as an id or as the object itself. */
@@ -143,6 +148,7 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function isAmount(value: unknown): value is number {
+/** An amount as Stripe tells it, in its own unit. */
+export function isAmount(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }

@@ -1,8 +1,8 @@
 import type { Failure } from "../../domain/payment.js";
 import type { ProviderRefund, ProviderRefundStatus } from "../../domain/provider.js";
 import { fromStripeAmount } from "./currencies.js";
-import { ATTEMPT_METADATA_KEY, type Fields, idOf, isFields, TENANT_METADATA_KEY } from "./outcome.js";
-import { text } from "./wire-answer.js";
+import { type Fields, idOf, isAmount, isFields, marksOn } from "./outcome.js";
+import { shownText, text } from "./wire-answer.js";
 
 /**
  * A Refund as the port has it, or null where what was read is none: no id, currency or integer amount. An amount that
@@ -10,22 +10,20 @@ import { text } from "./wire-answer.js";
  */
 export function toProviderRefund(value: unknown): ProviderRefund | null {
   if (!isFields(value)) return null;
-  const { currency, amount: stripeAmount, status: stripeStatus } = value;
-  const id = text(value["id"]);
-  if (id === null || typeof currency !== "string" || !isStripeAmount(stripeAmount)) return null;
+  const { amount: stripeAmount, status: stripeStatus } = value;
+  const [id, currency] = [text(value["id"]), text(value["currency"])];
+  if (id === null || currency === null || !isAmount(stripeAmount)) return null;
   const status = toRefundStatus(stripeStatus);
-  const metadata = isFields(value["metadata"]) ? value["metadata"] : {};
-  const attemptId = text(metadata[ATTEMPT_METADATA_KEY]);
+  const marks = marksOn(value);
   return {
     id,
     chargeId: idOf(value["payment_intent"]),
     status,
     amount: fromStripeAmount(stripeAmount, currency),
     currency,
-    attemptId,
-    tenantId: text(metadata[TENANT_METADATA_KEY]),
+    ...marks,
     failure: status === "failed" ? toFailure(stripeStatus, value["failure_reason"]) : null,
-    ...(attemptId === null && releasesHold(value) ? { releasesHold: true } : {}),
+    ...(marks.attemptId === null && releasesHold(value) ? { releasesHold: true } : {}),
   };
 }
 
@@ -53,10 +51,6 @@ function toRefundStatus(status: unknown): ProviderRefundStatus {
 }
 
 function toFailure(status: unknown, reason: unknown): Failure {
-  const code = text(reason) ?? (status === "canceled" ? "refund_canceled" : "refund_failed");
+  const code = shownText(reason) ?? (status === "canceled" ? "refund_canceled" : "refund_failed");
   return { code, decline_code: null, message: null, advice_code: null, retry: "new_key" };
-}
-
-function isStripeAmount(value: unknown): value is number {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }

@@ -25,12 +25,19 @@ import { createdWindow, type FindReference, findCharge } from "./find-charge.js"
 import { findRefund } from "./find-refund.js";
 import { DeadlineHttpClient } from "./http-client.js";
 import { StripeLists } from "./list-objects.js";
-import { type ListPage, PAGE_SIZE, type PageParameters, refusalOf, unanswered } from "./list-pages.js";
+import {
+  type ListPage,
+  PAGE_SIZE,
+  type PageParameters,
+  refusalOf,
+  startingAfter,
+  unanswered,
+} from "./list-pages.js";
 import { isFields, toProviderCharge } from "./outcome.js";
 import { readPayout, SOURCE_EXPANSIONS } from "./payout-movements.js";
 import { toProviderRefund } from "./refund-outcome.js";
 import { CHARGE_EXPANSIONS, type Reference } from "./stored-parameters.js";
-import { deadlinePassed, readAnswer, text, type WireAnswer } from "./wire-answer.js";
+import { deadlinePassed, readAnswer, type SdkAnswer, text, type WireAnswer } from "./wire-answer.js";
 
 export interface StripeProviderOptions {
   /** `sk_…` or `rk_…`; its prefix tells the mode. */
@@ -55,8 +62,6 @@ const DIGEST_LABEL = "pawl/stripe/credential/v1:";
 const LIVE_KEY = /^[sr]k_live_/;
 // The fallback identity's length in hex digits.
 const KEY_IDENTITY_LENGTH = 16;
-
-type SdkAnswer = Promise<{ readonly lastResponse: unknown }>;
 
 class StripeAdapter implements StripeProvider {
   readonly name = "stripe";
@@ -189,9 +194,10 @@ class StripeAdapter implements StripeProvider {
   }
 
   async getPayout(payoutId: string, after: string | null): Promise<PayoutLookupOutcome> {
-    const cursor = after === null ? {} : { starting_after: after };
     const filter = { payout: payoutId, expand: SOURCE_EXPANSIONS, limit: PAGE_SIZE };
-    const answer = await this.#ask(this.#stripe.balanceTransactions.list({ ...filter, ...cursor }));
+    const answer = await this.#ask(
+      this.#stripe.balanceTransactions.list({ ...filter, ...startingAfter(after) }),
+    );
     return readPayout(answer, payoutId, after);
   }
 

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import type { ProviderNotice } from "../../domain/provider.js";
+import type { NoticeReading, NoticeRefusal } from "../../domain/provider-event.js";
 import { readNotice } from "./notice.js";
 
 /** How far a signature's time may be from ours, either way; exactly this far is accepted (docs.stripe.com/webhooks). */
@@ -7,19 +7,6 @@ const TOLERANCE_SECONDS = 300;
 
 const TIMESTAMP = /^\d{1,12}$/;
 const SHA256_HEX = /^[0-9a-f]{64}$/i;
-
-/** `outside_tolerance`: a genuine signature, too old or from the future. `malformed`: signed, and no event of Stripe's. */
-export type NoticeRefusal =
-  | "secret_missing"
-  | "header_missing"
-  | "header_malformed"
-  | "signature_mismatch"
-  | "outside_tolerance"
-  | "malformed";
-
-export type NoticeVerdict =
-  | { readonly ok: true; readonly notice: ProviderNotice }
-  | { readonly ok: false; readonly reason: NoticeRefusal };
 
 /**
  * Whether these bytes are a notice of Stripe's, signed now with one of the secrets, and what it says. Never throws.
@@ -32,10 +19,10 @@ export type NoticeVerdict =
  */
 export function verifyNotice(
   rawBody: Uint8Array,
-  signatureHeader: string | string[] | null,
+  signatureHeader: string | readonly string[] | null,
   secrets: readonly string[],
   nowMs: number,
-): NoticeVerdict {
+): NoticeReading {
   // A blank secret would be one that everybody knows.
   const keys = secrets.filter((secret) => secret.trim() !== "");
   if (keys.length === 0) return refused("secret_missing");
@@ -78,6 +65,6 @@ function isSigned(
   return expected.some((digest) => candidates.some((candidate) => timingSafeEqual(digest, candidate)));
 }
 
-function refused(reason: NoticeRefusal): NoticeVerdict {
+function refused(reason: NoticeRefusal): NoticeReading {
   return { ok: false, reason };
 }

@@ -1,7 +1,6 @@
 import Stripe from "stripe";
 import type { Evidence } from "../../domain/provider.js";
-import type { Logger } from "../../lib/log.js";
-import { redactText } from "../../lib/log.js";
+import { type Logger, redactText } from "../../lib/log.js";
 import { type AnswerHead, type Fault, TransportError } from "./http-client.js";
 
 /** The members of Stripe's error object that are looked at (docs.stripe.com/api/errors). */
@@ -32,15 +31,23 @@ export interface WireAnswer {
   readonly evidence: Evidence;
 }
 
-const LONGEST_MESSAGE = 500;
+const LONGEST_SHOWN = 500;
+/** So much is looked at for it: what is blanked shortens a text. */
+const READ_FOR_SHOWING = 8 * LONGEST_SHOWN;
+/** Far beyond Stripe's ids and addresses: what is longer is none of them. */
+const LONGEST_TEXT = 5_000;
+/** The end of the year 9999, in Unix seconds. */
+const LATEST_TIME = 253_402_300_799;
+/** What PostgreSQL takes in no text: U+0000, and half of a surrogate pair. */
+const NOT_STORABLE = /[\0\p{Cs}]/u;
 // An odd header must not park a payment for a day.
 const LONGEST_RETRY_AFTER_MS = 3_600_000;
 
+/** What every call of the SDK yields. */
+export type SdkAnswer = Promise<{ readonly lastResponse: unknown }>;
+
 /** Waits for one SDK call and tells what came back. Never throws. */
-export async function readAnswer(
-  call: Promise<{ readonly lastResponse: unknown }>,
-  log: Logger,
-): Promise<WireAnswer> {
+export async function readAnswer(call: SdkAnswer, log: Logger): Promise<WireAnswer> {
   try {
     const body = await call;
     return answer(headOf(body.lastResponse), { body });
@@ -96,31 +103,47 @@ function headOf(lastResponse: unknown): AnswerHead {
 
 function wireError(error: InstanceType<typeof Stripe.errors.StripeError>): WireError {
   return {
-    type: text(error.rawType),
-    code: text(error.code),
-    declineCode: text(error.decline_code),
-    adviceCode: text(error.advice_code),
-    param: text(error.param),
-    message: shownMessage(error.message),
+    type: shownText(error.rawType),
+    code: shownText(error.code),
+    declineCode: shownText(error.decline_code),
+    adviceCode: shownText(error.advice_code),
+    param: shownText(error.param),
+    message: shownText(error.message),
   };
 }
 
-/** Stripe's own words, fit to be stored and shown: no control characters, and no half of a pair that the cut divides. */
-export function shownMessage(message: unknown): string | null {
-  const words = text(message);
-  if (words === null) return null;
-  const clean = redactText(words).replaceAll(/[\p{Cc}\p{Cs}]+/gu, " ");
-  return clean.slice(0, LONGEST_MESSAGE).replace(/\p{Cs}$/u, "");
+/**
+ * Stripe's own words and codes, fit to be stored and shown: redacted, without control characters, cut, and no half of a
+ * pair where the cut divides one. Null where there are none.
+ */
+export function shownText(value: unknown): string | null {
+  if (typeof value !== "string" || value === "") return null;
+  const clean = redactText(value.slice(0, READ_FOR_SHOWING)).replaceAll(/[\p{Cc}\p{Cs}]+/gu, " ");
+  return clean.slice(0, LONGEST_SHOWN).replace(/\p{Cs}$/u, "");
 }
 
-/** A text that is there; Stripe and the SDK both use the empty text for "none". */
+/**
+ * A text that is there and means what it says, such as an id: Stripe and the SDK both use the empty text for "none". One
+ * that no row can hold, or that is longer than any of Stripe's, is none either: what needs it is not Stripe's form.
+ */
 export function text(value: unknown): string | null {
-  return typeof value === "string" && value !== "" ? value : null;
+  const isThere = typeof value === "string" && value !== "" && value.length <= LONGEST_TEXT;
+  return isThere && !NOT_STORABLE.test(value) ? value : null;
 }
+
+/** Seconds since 1970, or null where that is no time that can be written down as one with four digits of year. */
+export function time(value: unknown): Date | null {
+  const isThere =
+    typeof value === "number" && Number.isSafeInteger(value) && value >= 0 && value <= LATEST_TIME;
+  return isThere ? new Date(value * 1000) : null;
+}
+
+/** A fraction is none by the RFC, and was meant for seconds all the same. */
+const SECONDS = /^\d+(?:\.\d+)?$/;
 
 /** RFC 9110 section 10.2.3: seconds, or an HTTP date. */
 function retryAfterMs(header: string | undefined): number | null {
   if (header === undefined) return null;
-  const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now();
+  const ms = SECONDS.test(header) ? Math.ceil(Number(header)) * 1000 : Date.parse(header) - Date.now();
   return Number.isNaN(ms) ? null : Math.min(Math.max(ms, 0), LONGEST_RETRY_AFTER_MS);
 }

@@ -21,7 +21,7 @@ const LINES = {
   /** What was decided in time and would go out too late does not. */
   lateCallsAreNotMade: {
     file: "src/operations/run-attempt.ts",
-    line: 'if (isLate?.() === true) return "late";',
+    line: "if (isTooLate({ ...held.view, now: held.now() }, call)) return commit(deps, held, leftUnsent, null);",
   },
   /** Only an attempt within its budget is sent at once; an older one is asked about first. */
   freshIsYoung: {

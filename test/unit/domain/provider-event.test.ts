@@ -1,10 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  type AttemptReference,
-  judgeCharge,
-  judgeRefund,
-  retryWaitMs,
-} from "../../../src/domain/provider-event.js";
+import { type AttemptReference, judgeCharge, judgeRefund } from "../../../src/domain/provider-event.js";
 
 const OWNER: AttemptReference = {
   tenantId: "ten_1",
@@ -73,25 +68,5 @@ describe("a refund that is told of", () => {
     ["marked for an attempt that is not known", [ours, false, OWNER, null], "unknown"],
   ])("%s", (_, given, verdict) => {
     expect(judgeRefund(...given).type).toBe(verdict);
-  });
-});
-
-describe("the wait after a failed try", () => {
-  const range = { firstMs: 250, mostMs: 300_000 };
-
-  test.each([
-    [1, 125, 250],
-    [2, 250, 500],
-    [5, 2_000, 4_000],
-    [11, 128_000, 256_000],
-    [12, 150_000, 300_000],
-    [1_000, 150_000, 300_000],
-  ])("number %i lies between %i and %i ms", (tries, least, most) => {
-    expect(retryWaitMs(range, tries, () => 0)).toBe(least);
-    expect(retryWaitMs(range, tries, () => 1)).toBe(most);
-  });
-
-  test("is never nothing, so that no loop can spin", () => {
-    expect(retryWaitMs({ firstMs: 1, mostMs: 1 }, 1, () => 0)).toBe(1);
   });
 });

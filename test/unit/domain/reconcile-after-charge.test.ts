@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { KeptDispute } from "../../../src/domain/dispute.js";
+import { feeFactOf } from "../../../src/domain/ledger.js";
 import type { ListedTransaction, ProviderDispute } from "../../../src/domain/provider.js";
 import {
   compareDispute,
   compareFee,
   compareTransaction,
-  feeFactOf,
   type OurRefund,
 } from "../../../src/domain/reconcile-after-charge.js";
 import { before, CHARGE, REFERENCE, SETTLED, words } from "./reconcile-fixtures.js";

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { operations } from "./fake-operations.js";
 import {
+  given,
   INPUT,
   pointersOf,
   post,
@@ -28,12 +29,6 @@ beforeEach(() => {
   operations.createPayment.mockReset().mockResolvedValue(STILL_PROCESSING);
 });
 afterAll(() => app.server.close(1_000));
-
-/** What the operation was given as key, input and wait. */
-function given() {
-  const [call] = operations.createPayment.mock.calls;
-  return { context: call?.[2], key: call?.[3], input: call?.[4], wait: call?.[5] };
-}
 
 describe("a create that is refused before the operation", () => {
   const without = (name: keyof typeof INPUT) =>

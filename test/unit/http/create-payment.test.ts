@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { operations } from "./fake-operations.js";
-import { INPUT, PAYMENT, post, SECRET, STILL_PROCESSING, startApp, type TestServer } from "./harness.js";
+import {
+  given,
+  INPUT,
+  PAYMENT,
+  post,
+  SECRET,
+  STILL_PROCESSING,
+  startApp,
+  type TestServer,
+} from "./harness.js";
 
 vi.mock(
   "../../../src/operations/authenticate.js",
@@ -19,12 +28,6 @@ beforeEach(() => {
   operations.createPayment.mockReset().mockResolvedValue(STILL_PROCESSING);
 });
 afterAll(() => app.server.close(1_000));
-
-/** What the operation was given as key, input and wait. */
-function given() {
-  const [call] = operations.createPayment.mock.calls;
-  return { context: call?.[2], key: call?.[3], input: call?.[4], wait: call?.[5] };
-}
 
 describe("a create that is accepted", () => {
   it("gives the operation the validated input with its defaults applied", async () => {
@@ -149,8 +152,17 @@ describe("a create that is accepted", () => {
   it("echoes a well-formed request id, passes it on, and makes one where it is not", async () => {
     const echoed = await post(app, INPUT, { "X-Request-Id": "a.B_9-x" });
     expect(echoed.headers.get("x-request-id")).toBe("a.B_9-x");
+    const digits = await post(app, INPUT, { "X-Request-Id": "4242424242424241" });
+    expect(digits.headers.get("x-request-id")).toBe("4242424242424241");
     expect(given().context?.requestId).toBe("a.B_9-x");
-    for (const id of ["a b", "x".repeat(129), "<script>", ""]) {
+    for (const id of [
+      "a b",
+      "x".repeat(129),
+      "<script>",
+      "",
+      "4242424242424242",
+      "req-4242-4242-4242-4242",
+    ]) {
       const made = await post(app, INPUT, { "X-Request-Id": id });
       expect(made.headers.get("x-request-id")).toMatch(/^req_[0-9a-f]{32}$/);
     }

@@ -204,9 +204,15 @@ type Answered = Awaited<ReturnType<typeof operations.createPayment>>;
 export function holdCreate(): { reached: Promise<AbortSignal>; answer: (answered: Answered) => void } {
   const reached = gate<AbortSignal>();
   const answered = gate<Answered>();
-  operations.createPayment.mockImplementationOnce((_deps, _caller, context) => {
-    reached.open(context.signal);
+  operations.createPayment.mockImplementationOnce((_deps, call) => {
+    reached.open(call.context.signal);
     return answered.opened;
   });
   return { reached: reached.opened, answer: answered.open };
+}
+
+/** What the first create was given. */
+export function given() {
+  const [, call, input, wait] = operations.createPayment.mock.calls[0] ?? [];
+  return { context: call?.context, key: call?.key, input, wait };
 }

@@ -95,6 +95,34 @@ describe("a problem", () => {
     },
   );
 
+  it.each([
+    [
+      "a key in progress",
+      new PawlError("idempotency_key_in_progress", "still running", { payment: PAYMENT }),
+    ],
+    ["a key that is used otherwise", new PawlError("idempotency_key_reused", "no")],
+    ["a provider that did nothing", new PawlError("provider_unavailable", "no", { payment: PAYMENT })],
+    ["a database that is away", new PawlError("service_unavailable", "no")],
+    ["an error that nobody foresaw", new Error("marked")],
+  ])(
+    "of %s says after a wait what was followed of the preference, where there was one",
+    async (_what, error) => {
+      operations.createPayment.mockRejectedValue(error);
+      const plain = await post(app, INPUT);
+      const asked = await post(app, INPUT, { Prefer: "wait=1" });
+      const async = await post(app, INPUT, { Prefer: "respond-async" });
+      expect([plain, asked, async].map((answer) => answer.headers.get("preference-applied"))).toEqual([
+        null,
+        "wait=1",
+        "respond-async",
+      ]);
+      for (const name of ["location", "retry-after"])
+        expect(asked.headers.get(name)).toBe(plain.headers.get(name));
+      const [without, withPreference] = [await problemOf(plain), await problemOf(asked)];
+      expect({ ...withPreference, request_id: "" }).toEqual({ ...without, request_id: "" });
+    },
+  );
+
   it("of an unknown error is a 500 that says its request id and nothing else, and is logged with it", async () => {
     operations.createPayment.mockRejectedValueOnce(new Error("select secret from payments"));
     const response = await post(app, INPUT, { "X-Request-Id": "req-of-a-failure" });

@@ -144,7 +144,6 @@ describe("a payment", () => {
     "re_0198d5f2a3c47b1e9d20f6c1a8e45b77",
     "%00",
     "..%2f..",
-    "%zz",
   ])("of the id %s cannot exist", async (id) => {
     expect(await problemOf(await get(app, `/v1/payments/${id}`))).toMatchObject({ code: "not_found" });
     expect(operations.getPayment).not.toHaveBeenCalled();
@@ -218,6 +217,12 @@ describe("lists", () => {
     ["created_before=1764435600", "?created_before"],
     ["cursor=", "?cursor"],
     ["cursor=%00", "?cursor"],
+    ["merchant_order_id=%ff", "?merchant_order_id"],
+    ["merchant_order_id=%ed%a0%80", "?merchant_order_id"],
+    ["merchant_order_id=%c3", "?merchant_order_id"],
+    ["merchant_order_id=100%", "?merchant_order_id"],
+    ["merchant_order_id=a&cursor=%C0%80", "?cursor"],
+    ["%ff=1", "?"],
     ["staus=succeeded", "?staus"],
     ["__proto__=1", "?__proto__"],
     ["constructor=1", "?constructor"],
@@ -226,6 +231,28 @@ describe("lists", () => {
     expect(problem).toMatchObject({ code: "validation_failed", status: 400 });
     expect(new Set(pointersOf(problem))).toEqual(new Set([pointer]));
     expect(operations.listPayments).not.toHaveBeenCalled();
+  });
+});
+
+describe("a path", () => {
+  it.each([
+    "/v1/payments/%ff",
+    "/v1/payments/%zz",
+    "/v1/payments/%ed%a0%80/timeline",
+    "/v1/idempotency_keys/%ff?operation=payments.create",
+    "/v1/idempotency_keys/a%?operation=payments.create",
+  ])("that is no percent-encoded UTF-8 is refused, not read as something else: %s", async (path) => {
+    const problem = await problemOf(await get(app, path));
+    expect(problem).toMatchObject({ code: "validation_failed", status: 400 });
+    expect(problem.detail).toBe("The URL must be percent-encoded UTF-8.");
+    expect(problem.errors).toBeUndefined();
+    expect(operations.getPayment).not.toHaveBeenCalled();
+    expect(operations.getIdempotencyKey).not.toHaveBeenCalled();
+  });
+
+  it("is looked at after the caller", async () => {
+    operations.authenticate.mockResolvedValue(null);
+    expect(await problemOf(await get(app, "/v1/payments/%ff"))).toMatchObject({ status: 401 });
   });
 });
 
@@ -264,6 +291,15 @@ describe("a key's state", () => {
     async (query) => {
       const problem = await problemOf(await get(app, `/v1/idempotency_keys/K${query}`));
       expect(pointersOf(problem)).toEqual(["?operation"]);
+    },
+  );
+
+  it.each([".", "..", "%2E", "%2e%2E"])(
+    "of a step in a path cannot be asked about, as the documentation says: %s",
+    async (key) => {
+      const path = `/v1/idempotency_keys/${key}?operation=payments.create`;
+      expect(await problemOf(await get(app, path))).toMatchObject({ code: "not_found", status: 404 });
+      expect(operations.getIdempotencyKey).not.toHaveBeenCalled();
     },
   );
 

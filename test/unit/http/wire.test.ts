@@ -2,10 +2,12 @@ import { connect } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { operations } from "./fake-operations.js";
 import {
+  given,
   holdCreate,
   INPUT,
   rawExchange,
   rawHead,
+  SECRET,
   STILL_PROCESSING,
   startApp,
   type TestServer,
@@ -63,7 +65,7 @@ describe("the key header on the wire", () => {
     async (line) => {
       const received = await rawExchange(app.port, `${rawHead(...JSON_HEADERS, line, CLOSE)}\r\n${BODY}`);
       expect(statusOf(received)).toBe(202);
-      expect(operations.createPayment.mock.calls[0]?.[3]).toBe("K");
+      expect(given().key).toBe("K");
     },
   );
 });
@@ -216,5 +218,87 @@ describe("bytes that are no HTTP", () => {
     await held.reached;
     held.answer(STILL_PROCESSING);
     expect(await received).toMatch(/^HTTP\/1\.1 202/);
+  });
+});
+
+describe("a query", () => {
+  it.each([Buffer.from("\u00fc"), Buffer.from([0xff])])(
+    "in bytes outside ASCII is refused, not read as other characters",
+    async (bytes) => {
+      const end = ` HTTP/1.1\r\nHost: pawl\r\nAuthorization: Bearer ${SECRET}\r\n${CLOSE}\r\n\r\n`;
+      const line = Buffer.concat([
+        Buffer.from("GET /v1/payments?merchant_order_id="),
+        bytes,
+        Buffer.from(end),
+      ]);
+      const received = await rawExchange(app.port, line);
+      expect(statusOf(received)).toBe(400);
+      expect(received).toContain("application/problem+json");
+    },
+  );
+});
+
+describe("a request that Node would refuse without a word", () => {
+  const problem = /^HTTP\/1\.1 400 [^]*X-Request-Id: (\w+)\r\n[^]*"request_id":"\1"/;
+  const next = `${rawHead(...JSON_HEADERS, "Idempotency-Key: K", CLOSE)}\r\n${BODY}`;
+  const headless = (version: string, ...lines: string[]) =>
+    [`GET /docs HTTP/${version}`, ...lines, "", ""].join("\r\n");
+
+  it.each([
+    ["without Host", headless("1.1")],
+    ["with two", headless("1.1", "Host: pawl", "Host: pawl")],
+    ["with an expectation that nobody knows", headless("1.1", "Host: pawl", "Expect: fancy")],
+    ["with one and a body", `${rawHead(...JSON_HEADERS, "Idempotency-Key: L", "Expect: fancy")}\r\n${BODY}`],
+    ["without Host and with a body", `${rawHead(...JSON_HEADERS).replace("Host: pawl\r\n", "")}\r\n${BODY}`],
+  ])("gets a problem, and the next one on the connection is served: %s", async (_what, request) => {
+    const received = await rawExchange(app.port, request, next);
+    expect(received).toMatch(problem);
+    expect(received).toContain("application/problem+json");
+    expect(codeOf(received)).toBe("malformed_request");
+    expect(received.match(/HTTP\/1\.1 \d{3}/g)).toEqual(["HTTP/1.1 400", "HTTP/1.1 202"]);
+    expect(operations.createPayment).toHaveBeenCalledOnce();
+    expect(given().key).toBe("K");
+  });
+
+  it.each([
+    ["a length and chunks", ["Content-Length: 5", "Transfer-Encoding: chunked"]],
+    ["two lengths", ["Content-Length: 5", "Content-Length: 6"]],
+  ])("is not read on where nobody can say where it ends: %s", async (_what, lines) => {
+    const head = rawHead("Content-Type: application/json", "Expect: fancy", ...lines);
+    const received = await rawExchange(app.port, `${head}\r\n0\r\n\r\n`, next);
+    expect(received.match(/HTTP\/1\.1 \d{3}/g)).toEqual(["HTTP/1.1 400"]);
+    expect(received).toMatch(/^Connection: close\r$/m);
+    expect(operations.createPayment).not.toHaveBeenCalled();
+  });
+
+  it("is answered with its own request id, and a HEAD without a body", async () => {
+    const received = await rawExchange(
+      app.port,
+      "HEAD /docs HTTP/1.1\r\nX-Request-Id: mine\r\nConnection: close\r\n\r\n",
+    );
+    expect(received).toMatch(/^X-Request-Id: mine\r$/m);
+    expect(received).toMatch(/\r\n\r\n$/);
+  });
+
+  it("is answered after the one before it on the same connection, whose answer stays whole", async () => {
+    const first = `${rawHead(...JSON_HEADERS, "Idempotency-Key: K")}\r\n${BODY}`;
+    const held = holdCreate();
+    const received = rawExchange(app.port, first, headless("1.1", CLOSE));
+    await held.reached;
+    held.answer(STILL_PROCESSING);
+    expect((await received).match(/HTTP\/1\.1 \d{3}/g)).toEqual(["HTTP/1.1 202", "HTTP/1.1 400"]);
+  });
+
+  it.each([
+    ["HTTP/1.0 without Host", headless("1.0"), 200],
+    [
+      "a body that waits to be asked for",
+      `${rawHead(...JSON_HEADERS, "Idempotency-Key: K", CLOSE, "Expect: 100-continue")}\r\n${BODY}`,
+      100,
+    ],
+  ])("is not %s", async (_what, request, status) => {
+    const received = await rawExchange(app.port, request);
+    expect(statusOf(received)).toBe(status);
+    expect(received).not.toContain("problem+json");
   });
 });

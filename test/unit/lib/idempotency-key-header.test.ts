@@ -55,6 +55,34 @@ describe("the Idempotency-Key header", () => {
     expect(parseIdempotencyKey(lines)).toMatchObject({ type: "invalid" });
   });
 
+  it.each([
+    "4242424242424242",
+    "4242 4242 4242 4242",
+    "4242-4242-4242-4242",
+    "order-378282246310005",
+    "retry 2 of 5555555555554444",
+  ])("is invalid as what looks like a card number, bare and quoted: %s", (key) => {
+    for (const line of [key, quoted(key)]) {
+      const parsed = parseIdempotencyKey([line]);
+      expect(parsed.type).toBe("invalid");
+      expect(JSON.stringify(parsed)).toContain("card number");
+      expect(JSON.stringify(parsed)).not.toContain(key);
+    }
+  });
+
+  it.each([
+    ["digits with a wrong check digit", "4242424242424241"],
+    ["digits with a length that the network has not", "42424242424242"],
+    ["digits of no network", "1000000000000008"],
+    ["a time in milliseconds", "1796021861123"],
+    ["a counter", "0000000000000000"],
+    ["a UUID of digits", "42424242-4242-4242-8242-424242424242"],
+    ["hexadecimal digits", "a4242424242424242"],
+    ["more digits than a card has", "42424242424242424242"],
+  ])("may be %s", (_what, key) => {
+    expect(parseIdempotencyKey([key])).toEqual({ type: "key", key });
+  });
+
   it("keeps apart two keys that agree in their first characters", () => {
     expect(parseIdempotencyKey([`${"k".repeat(254)}a`])).not.toEqual(
       parseIdempotencyKey([`${"k".repeat(254)}b`]),

@@ -112,3 +112,17 @@ test("more than its bound does not wait: an item is refused at once, and the oth
   await release();
   expect(await Promise.all([first, ...waiting])).toEqual(["done a", "done b", "done c"]);
 });
+
+test("a run that brings fewer results than it had items answers nobody", async () => {
+  const batch = new MicroBatch<Item, string>({
+    run: (items) => Promise.resolve(items.slice(1).map((item) => `done ${item.name}`)),
+    mostItems: 10,
+    mostInFlight: 1,
+    mostWaiting: 10,
+    refusal: () => new Error("too many"),
+    namesOf: (item) => [item.name],
+    runsAlone: () => false,
+  });
+  const all = ["a", "b"].map((name) => batch.add({ name }));
+  for (const one of all) await expect(one).rejects.toThrow("2 items came back as 1 results");
+});

@@ -98,3 +98,27 @@ test("after stop no round begins, and stop waits for the one under way", async (
   await turn();
   expect(rounds()).toBe(1);
 });
+
+test("without an interval a round comes only when the loop is woken, also after one that failed", async () => {
+  const { clock, naps } = handClock();
+  let rounds = 0;
+  const loop = startPollLoop({
+    intervalMs: null,
+    clock,
+    run: () => {
+      rounds += 1;
+      return rounds === 2 ? Promise.reject(new Error("no database")) : Promise.resolve(false);
+    },
+    onError: () => undefined,
+  });
+  await turn();
+  expect(rounds).toBe(1);
+  loop.wake();
+  await turn();
+  expect(rounds).toBe(2);
+  loop.wake();
+  await turn();
+  expect(rounds).toBe(3);
+  expect(naps).toEqual([]);
+  await loop.stop();
+});

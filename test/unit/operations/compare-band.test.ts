@@ -43,6 +43,7 @@ function stage(rows: readonly Row[], there: readonly string[], shown: readonly s
   } as unknown as HeldRun;
   const own: OwnRows<Row> = {
     prefix: "pay",
+    question: "get",
     read: (band) => {
       bands.push(band);
       const within = rows.filter(({ id }) => id >= band.from && id < band.before);

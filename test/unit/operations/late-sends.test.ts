@@ -35,7 +35,7 @@ async function stoppedBefore(
       },
     },
     clock: { monotonicMs: () => nowMs, sleep: () => Promise.resolve() },
-    due: { accepted: () => undefined, dueIn: () => undefined },
+    due: { dueNow: () => undefined, dueIn: () => undefined },
     log: createLogger({ level: "error", destination: { write: () => undefined } }),
     meter: { providerCall: () => undefined, paymentMoved: () => undefined, attemptLost: () => undefined },
     outcomes: { settle: () => undefined },

