@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Deps } from "../../src/operations/deps.js";
 import type { KeyedAnswer } from "../../src/operations/keyed-request.js";
-import { documentOf, type Harness, newKey, pay } from "../support/harness.js";
+import { documentOf, type Harness, newKey, pay, until } from "../support/harness.js";
 import { onlyObject, PATIENT, useStage, wireOf } from "../support/stage.js";
 
 const stage = useStage();
@@ -11,21 +11,24 @@ interface Crowd {
   readonly refusals: readonly string[];
 }
 
-/** So many identical requests at once, spread over the processes. */
+/** So many identical requests at once, spread over the processes; what they are refused with is in `refusals` at once. */
 async function sendTogether(
   harness: Harness,
   processes: readonly Deps[],
   count: number,
   request: { readonly key: string; readonly explicit: boolean },
+  refusals: string[] = [],
 ): Promise<Crowd> {
-  const sent = Array.from({ length: count }, (_, at) =>
-    pay(harness, { ...request, deps: processes[at % processes.length] as Deps }),
-  );
-  const settled = await Promise.allSettled(sent);
-  return {
-    answers: settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : [])),
-    refusals: settled.flatMap((one) => (one.status === "rejected" ? [codeOf(one.reason)] : [])),
-  };
+  const sent = Array.from({ length: count }, async (_, at) => {
+    try {
+      return await pay(harness, { ...request, deps: processes[at % processes.length] as Deps });
+    } catch (error) {
+      refusals.push(codeOf(error));
+      return null;
+    }
+  });
+  const answers = (await Promise.all(sent)).filter((answer) => answer !== null);
+  return { answers, refusals };
 }
 
 function codeOf(error: unknown): string {
@@ -59,8 +62,16 @@ describe.each([2, 50])("%i identical requests over two processes", (count) => {
       fault: { type: "hang", effect: "applied", hang_ms: null },
     });
     const key = newKey();
-    const crowd = sendTogether(harness, [harness.deps, other.deps], count, { key, explicit: false });
+    const refused: string[] = [];
+    const processes = [harness.deps, other.deps];
+    const crowd = sendTogether(harness, processes, count, { key, explicit: false }, refused);
     await control.waitForHeld();
+    // One that came later than the answer would be told what became of the first.
+    await until(
+      "every other request refused",
+      () => Promise.resolve(refused.length),
+      (refusals) => refusals === count - 1,
+    );
     const repeated = await pay(harness, { key, deps: other.deps }).catch((error: unknown) => error);
     expect(repeated).toMatchObject({
       code: "idempotency_key_in_progress",
