@@ -193,7 +193,8 @@ describe("a running server", () => {
     const deleted = join(folder(), "..", "deleted", "postgres");
     const server = await start({ folder: deleted });
     const { pid } = readLockFile(layoutOf(deleted))!;
-    rmSync(deleted, { recursive: true });
+    // The server is at work in it, and may make a file in a folder that has just been emptied.
+    rmSync(deleted, { recursive: true, maxRetries: 10 });
     process.kill(pid, "SIGKILL");
     await vi.waitFor(async () => expect(await describeProcess(pid)).toBeNull());
     await server.stop();
