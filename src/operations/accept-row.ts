@@ -1,6 +1,6 @@
 import { paymentDocument } from "../domain/documents.js";
 import { PawlError } from "../domain/errors.js";
-import type { Payment, PaymentInput } from "../domain/payment.js";
+import { type Payment, type PaymentInput, UNTOUCHED } from "../domain/payment.js";
 import { newId } from "../lib/ids.js";
 import type { AcceptRow } from "../store/accept.js";
 import { attemptIdOf } from "./attempt-id.js";
@@ -58,13 +58,11 @@ export function acceptRow(
   return { ...row, document: JSON.stringify(document) };
 }
 
-/** The payment as the accept inserts it. Spelled out: a spread took a third of what an accept takes. */
+/** The payment as the accept inserts it. */
 export function acceptedPayment(row: Omit<AcceptRow, "document">, acceptedAt: Date): Payment {
   return {
     tenantId: row.tenant_id,
     id: row.payment_id,
-    status: "processing",
-    version: 1,
     amount: row.amount,
     currency: row.currency,
     captureMethod: row.capture_method === "manual" ? "manual" : "automatic",
@@ -78,19 +76,10 @@ export function acceptedPayment(row: Omit<AcceptRow, "document">, acceptedAt: Da
     metadata: row.metadata,
     provider: row.provider,
     providerPaymentId: null,
-    nextAction: null,
-    failure: null,
-    resolution: null,
-    amountCapturable: 0,
-    amountCaptured: 0,
-    amountRefunded: 0,
-    refundReserved: 0,
-    openEffect: null,
-    authorizedUntil: null,
-    cancellationReason: null,
-    disputes: [],
     livemode: row.livemode,
     createdAt: acceptedAt,
     updatedAt: acceptedAt,
+    // Last: before the others it takes a hundred times as long, a third of an accept.
+    ...UNTOUCHED,
   };
 }

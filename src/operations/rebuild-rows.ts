@@ -28,7 +28,6 @@ export async function rebuildPayment(held: HeldRun, charge: ListedCharge): Promi
   if (attemptId === null || tenantId === null || amount === null) return false;
   const { createdAt } = charge;
   const payment: Payment = {
-    ...UNTOUCHED,
     tenantId,
     id: newId("pay"),
     amount,
@@ -47,6 +46,7 @@ export async function rebuildPayment(held: HeldRun, charge: ListedCharge): Promi
     livemode: charge.livemode,
     createdAt,
     updatedAt: run.claimedAt,
+    ...UNTOUCHED,
   };
   const isNew = await withDatabase(() =>
     insertRebuiltPayment(deps.db.sql, {

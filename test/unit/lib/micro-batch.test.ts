@@ -33,6 +33,16 @@ function stage(mostItems = 10, mostInFlight = 1, mostWaiting = 100) {
   return { batch, runs, release, turn };
 }
 
+/** A failed batch is not tried again item by item. */
+const WHOLE_BATCHES = {
+  mostItems: 10,
+  mostInFlight: 1,
+  mostWaiting: 10,
+  refusal: () => new Error("too many"),
+  namesOf: (item: Item) => [item.name],
+  runsAlone: () => false,
+};
+
 test("an item alone goes out at once, and what waits meanwhile shares the next run", async () => {
   const { batch, runs, release, turn } = stage();
   const first = batch.add({ name: "a" });
@@ -90,12 +100,7 @@ test("a failure that may have had an effect fails the whole run, and nothing is 
       runs += 1;
       return Promise.reject(new Error("connection lost"));
     },
-    mostItems: 10,
-    mostInFlight: 1,
-    mostWaiting: 10,
-    refusal: () => new Error("too many"),
-    namesOf: (item) => [item.name],
-    runsAlone: () => false,
+    ...WHOLE_BATCHES,
   });
   const all = ["a", "b"].map((name) => batch.add({ name }));
   for (const one of all) await expect(one).rejects.toThrow("connection lost");
@@ -116,12 +121,7 @@ test("more than its bound does not wait: an item is refused at once, and the oth
 test("a run that brings fewer results than it had items answers nobody", async () => {
   const batch = new MicroBatch<Item, string>({
     run: (items) => Promise.resolve(items.slice(1).map((item) => `done ${item.name}`)),
-    mostItems: 10,
-    mostInFlight: 1,
-    mostWaiting: 10,
-    refusal: () => new Error("too many"),
-    namesOf: (item) => [item.name],
-    runsAlone: () => false,
+    ...WHOLE_BATCHES,
   });
   const all = ["a", "b"].map((name) => batch.add({ name }));
   for (const one of all) await expect(one).rejects.toThrow("2 items came back as 1 results");
